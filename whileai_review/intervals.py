@@ -1,0 +1,187 @@
+"""How far off can a share, a difference or a test be? Numbers in, numbers out, no rows.
+
+References
+----------
+Wilson (1927), JASA 22, 209-212.
+Newcombe (1998), Statistics in Medicine 17, 873-890 (two samples, method 10) and
+2635-2650 (paired, method 8).
+Zou & Donner (2008), Statistics in Medicine 27, 1693-1702 (MOVER).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import comb, erfc, sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+from whileai_review.defaults import LEVEL
+
+
+class Interval(NamedTuple):
+    """Bounds of an interval; still equal to a tuple."""
+
+    low: float
+    high: float
+
+
+@lru_cache(maxsize=64)
+def z_quantile(level: float = LEVEL) -> float:
+    """Half width, in standard errors, of a two-sided normal interval.
+
+    Examples
+    --------
+    >>> round(z_quantile(0.95), 4)
+    1.96
+    """
+    _check_level(level)
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(level: float, df: float) -> float:
+    """Half width, in standard errors, of a two-sided Student interval.
+
+    Examples
+    --------
+    >>> round(t_quantile(0.95, 2), 2)
+    4.3
+    """
+    _check_level(level)
+    if not df > 0:
+        raise ValueError(f"df must be above 0, got {df!r}")
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + level) / 2))
+
+
+def wilson(k: float, n: float, level: float = LEVEL, z: float | None = None) -> Interval | None:
+    """Interval of a share ``k / n``.
+
+    Parameters
+    ----------
+    k, n : float
+        Successes and trials, ``0 <= k <= n``. Fractions are allowed: an effective
+        sample size is one.
+    level : float
+        Coverage.
+    z : float, optional
+        Another quantile than the normal one of ``level``, as a cluster interval needs.
+
+    Returns
+    -------
+    Interval or None
+        Within [0, 1] and around ``k / n``; None for 0 of 0, which is no data.
+
+    Examples
+    --------
+    >>> low, high = wilson(139, 221)
+    >>> round(low, 2), round(high, 2)
+    (0.56, 0.69)
+    >>> wilson(0, 0) is None
+    True
+    """
+    if not 0 <= k <= n:
+        raise ValueError(f"need 0 <= k <= n, got k={k!r}, n={n!r}")
+    if n == 0:
+        return None
+    q = z_quantile(level) if z is None else z
+    p, q2 = k / n, q * q
+    centre = (p + q2 / (2 * n)) / (1 + q2 / n)
+    half = q / (1 + q2 / n) * sqrt(p * (1 - p) / n + q2 / (4 * n * n))
+    # Rounding puts a bound at -1e-17 or past the share itself (statsmodels #2742).
+    low = 0.0 if k == 0 else min(max(centre - half, 0.0), p)
+    high = 1.0 if k == n else max(min(centre + half, 1.0), p)
+    return Interval(low, high)
+
+
+def newcombe_sum(p1: float, ci1: tuple, p2: float, ci2: tuple) -> Interval:
+    """Interval of ``p1 + p2`` of independent samples, from the interval of each (MOVER).
+
+    Squares and adds the distances to each side's own bound, so it leans where the
+    parts lean.
+    """
+    total = p1 + p2
+    low = total - sqrt((p1 - ci1[0]) ** 2 + (p2 - ci2[0]) ** 2)
+    high = total + sqrt((ci1[1] - p1) ** 2 + (ci2[1] - p2) ** 2)
+    return Interval(low, high)
+
+
+def newcombe_difference(k1: int, n1: int, k2: int, n2: int) -> Interval | None:
+    """Interval of ``k1/n1 - k2/n2`` of independent samples (Newcombe 1998, method 10)."""
+    ci1, ci2 = wilson(k1, n1), wilson(k2, n2)
+    if ci1 is None or ci2 is None:
+        return None
+    p2 = k2 / n2
+    return newcombe_sum(k1 / n1, ci1, -p2, (-ci2.high, -ci2.low))
+
+
+def paired_difference(
+    both: int, only_first: int, only_second: int, neither: int
+) -> Interval | None:
+    """Interval of the difference of two shares seen on the same rows.
+
+    Newcombe (1998, paired, method 8): Wilson intervals of both shares, joined with
+    their correlation. Share of the first minus share of the second.
+    """
+    n = both + only_first + only_second + neither
+    first, second = wilson(both + only_first, n), wilson(both + only_second, n)
+    if first is None or second is None:
+        return None
+    p1, p2 = (both + only_first) / n, (both + only_second) / n
+    margins = (
+        (both + only_first)
+        * (only_second + neither)
+        * (both + only_second)
+        * (only_first + neither)
+    )
+    cross = both * neither - only_first * only_second
+    phi = cross / sqrt(margins) if margins else 0.0
+    below, above = p1 - first.low, first.high - p1
+    below2, above2 = p2 - second.low, second.high - p2
+    low = p1 - p2 - _joined(below, above2, phi)
+    high = p1 - p2 + _joined(above, below2, phi)
+    return Interval(max(low, -1.0), min(high, 1.0))
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Two-sided exact p of McNemar's test on the discordant pairs; 1.0 without any.
+
+    Examples
+    --------
+    >>> round(mcnemar_p(24, 15), 2)
+    0.2
+    """
+    n, k = only_first + only_second, min(only_first, only_second)
+    return binomial_two_sided(k, n)
+
+
+def binomial_two_sided(k: int, n: int) -> float:
+    """Two-sided exact p of ``k`` of ``n`` against one half; the sign test."""
+    if n == 0:
+        return 1.0
+    k = min(k, n - k)
+    if n > 2000:  # the normal value with continuity correction: exact to 1e-4 there
+        return min(1.0, erfc(max(0.0, abs(n / 2 - k) - 0.5) / sqrt(n / 2)))
+    tail = sum(comb(n, i) for i in range(k + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+def two_proportion_p(k1: int, n1: int, k2: int, n2: int) -> float:
+    """Two-sided p of the pooled z test of two shares; 1.0 when it says nothing."""
+    if not n1 or not n2:
+        return 1.0
+    pooled = (k1 + k2) / (n1 + n2)
+    spread = sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2))
+    if spread == 0:
+        return 1.0
+    return erfc(abs(k1 / n1 - k2 / n2) / spread / sqrt(2))
+
+
+def _joined(a: float, b: float, phi: float) -> float:
+    return sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
