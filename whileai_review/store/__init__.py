@@ -1,0 +1,127 @@
+"""The store: one SQLite file that holds runs, labels, queues and reports. All SQL is here.
+
+    store = open_store("review.db")
+    for run in store.runs():
+        for row in store.rows(run["id"], keys=("prompt", "final_text")):
+            ...
+        labels = store.labels(run["id"])
+
+Every write is one transaction and durable when the call returns. Several processes may use one
+file at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .connection import Connections, explain
+from .errors import (
+    DamagedStoreError,
+    NewerStoreError,
+    NotFoundError,
+    NotOursError,
+    NotSavedError,
+    RefusedError,
+    StoreError,
+)
+from .labels import ESTIMATING, Labels, utc
+from .queues import Queues
+from .reports import Reports
+from .rows import Rows, field_text
+from .runs import Load, NewRow, Runs, Verdict
+from .schema import prepare
+
+__all__ = [
+    "ESTIMATING",
+    "DamagedStoreError",
+    "Load",
+    "NewRow",
+    "NewerStoreError",
+    "NotFoundError",
+    "NotOursError",
+    "NotSavedError",
+    "RefusedError",
+    "Store",
+    "StoreError",
+    "Verdict",
+    "field_text",
+    "open_store",
+    "utc",
+]
+
+
+class Store(Runs, Rows, Labels, Queues, Reports):
+    """An open store; made by `open_store`."""
+
+    def __init__(self, path: Path, connections: Connections) -> None:
+        self.path = path
+        self._connections = connections
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connections.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def backup(self, target: str | Path) -> Path:
+        """A whole copy of the file as it is now, while others go on writing.
+
+        Raises
+        ------
+        RefusedError
+            When `target` is there already: a backup overwrites nothing.
+        """
+        import sqlite3
+
+        target = Path(target)
+        if target.exists():
+            raise RefusedError(f"{target} is there already. Name a file that is not.")
+        try:
+            with self._connections.read() as conn:
+                copy = sqlite3.connect(target)
+                try:
+                    conn.backup(copy, pages=-1)
+                    if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                        raise DamagedStoreError(f"The copy {target} does not check.")
+                finally:
+                    copy.close()
+        except sqlite3.Error as error:
+            target.unlink(missing_ok=True)
+            raise explain(error, str(target)) from error
+        return target
+
+    def size(self) -> int:
+        """Bytes on disk, write-ahead log included."""
+        files = (self.path, Path(f"{self.path}-wal"))
+        return sum(f.stat().st_size for f in files if f.exists())
+
+
+def open_store(path: str | Path, create: bool = True) -> Store:
+    """Open the store at `path`, making or upgrading the file where that is needed.
+
+    Parameters
+    ----------
+    path
+        The SQLite file.
+    create
+        False: a file that is not there is an error.
+
+    Raises
+    ------
+    NotFoundError
+        With ``create=False``, or when the folder is not there.
+    NotOursError, NewerStoreError, DamagedStoreError
+        The file is of another program, of a newer version, or damaged; it is left as it is.
+    """
+    path = Path(path)
+    if not path.exists() and not create:
+        raise NotFoundError(f"No database at {path}.")
+    if not path.parent.is_dir():
+        raise NotFoundError(f"The folder {path.parent} is not there.")
+    connections = Connections(path)
+    prepare(path, connections)
+    return Store(path, connections)

@@ -1,0 +1,177 @@
+"""Queues: which rows are to be answered, in which order, and with what chance they were drawn.
+
+What is on screen next is always a question to this table, never the state of a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._base import Family, event, every, now, one, ready_run
+from .errors import NotFoundError, RefusedError
+
+HOW = ("random", "one_per_task", "group", "census", "picked", "imported")
+
+
+class Queues(Family):
+    """Queues of a run, and each annotator's way through them."""
+
+    def add_queue(
+        self,
+        run: int | str,
+        name: str,
+        how: str,
+        rows: Sequence[tuple[int, float | None, str | None]],
+        purpose: str = "label",
+        criterion: str = "overall",
+        seed: int = 0,
+        by: str | None = None,
+        **about: Any,
+    ) -> dict:
+        """Make a queue of (row_id, inclusion probability, stratum) in this order.
+
+        `about` may hold planned_n, grader_id, gold, cell, field, value, agreeing_share and
+        guideline_version. A queue that says the same in every respect is given back instead
+        of made twice.
+        """
+        if how not in HOW:
+            raise RefusedError(f"A queue is drawn {', '.join(HOW)}; not {how!r}.")
+        if any(p is not None and not 0 < p <= 1 for _, p, _ in rows):
+            raise RefusedError("The chance of a row to be drawn lies above 0 and up to 1.")
+        columns = (
+            "planned_n", "grader_id", "gold", "cell", "field", "value", "agreeing_share",
+            "guideline_version",
+        )  # fmt: skip
+        with self._connections.write() as conn:
+            run_id = ready_run(conn, run)["id"]
+            said = {"run_id": run_id, "name": name, "how": how, "purpose": purpose,
+                    "criterion": criterion, "seed": seed, **{c: about.get(c) for c in columns}}  # fmt: skip
+            same = " AND ".join(f"{c} IS ?" for c in said)
+            there = one(
+                conn, f"SELECT * FROM queues WHERE {same} AND closed_at IS NULL", [*said.values()]
+            )
+            if there is not None:
+                return there
+            said |= {"created_by": by, "created_at": now()}
+            queue_id = conn.execute(
+                f"INSERT INTO queues ({', '.join(said)}) VALUES ({','.join('?' * len(said))})",
+                [*said.values()],
+            ).lastrowid
+            conn.executemany(
+                "INSERT OR IGNORE INTO queue_rows (queue_id, position, row_id, inclusion_p, "
+                "stratum) VALUES (?, ?, ?, ?, ?)",
+                ((queue_id, n, *row) for n, row in enumerate(rows)),
+            )
+            event(conn, by, "queue", run_id, name)
+            return one(conn, "SELECT * FROM queues WHERE id=?", (queue_id,)) or {}
+
+    def queue(self, queue_id: int) -> dict:
+        """One queue with its size and its run's name.
+
+        Raises
+        ------
+        NotFoundError
+            When it, or its run, is gone.
+        """
+        with self._connections.read() as conn:
+            found = one(
+                conn,
+                "SELECT q.*, u.name AS run, (SELECT count(*) FROM queue_rows d "
+                "WHERE d.queue_id=q.id) AS n FROM queues q "
+                "JOIN runs u ON u.id=q.run_id AND u.state='ready' WHERE q.id=?",
+                (queue_id,),
+            )
+        if found is None:
+            raise NotFoundError("This queue is no longer here: it or its run was deleted.")
+        return found
+
+    def queues(self, run: int | str | None = None, purpose: str | None = None) -> list[dict]:
+        """Open queues, newest first, each with its size and its run's name."""
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"] if run is not None else None
+            return every(
+                conn,
+                "SELECT q.*, u.name AS run, (SELECT count(*) FROM queue_rows d "
+                "WHERE d.queue_id=q.id) AS n FROM queues q "
+                "JOIN runs u ON u.id=q.run_id AND u.state='ready' AND u.archived_at IS NULL "
+                "WHERE q.closed_at IS NULL AND (? IS NULL OR q.run_id=?) "
+                "AND (? IS NULL OR q.purpose=?) ORDER BY q.id DESC",
+                (run_id, run_id, purpose, purpose),
+            )
+
+    def close_queue(self, queue_id: int, by: str | None = None) -> None:
+        """Take a queue out of the lists; its labels stay."""
+        with self._connections.write() as conn:
+            conn.execute("UPDATE queues SET closed_at=? WHERE id=?", (now(), queue_id))
+            event(conn, by, "close queue", None, str(queue_id))
+
+    def next_row(self, queue_id: int, annotator: str) -> dict | None:
+        """The row to answer now: {"row_id", "position", "deferred"}; None when all are done.
+
+        The first one in order that this annotator has neither answered nor put off; when there
+        is none, the one put off longest ago.
+        """
+        with self._connections.read() as conn:
+            return one(conn, _NEXT, (annotator, queue_id, annotator)) or one(
+                conn, _DEFERRED, (annotator, queue_id, annotator)
+            )
+
+    def progress(self, queue_id: int, annotator: str) -> dict:
+        """``n`` rows, ``done`` by this annotator, ``unclear`` of these, ``later``, ``last_ts``,
+        ``last_label``, and ``per_hour`` over the last twenty (pauses over 5 minutes left out).
+        """
+        with self._connections.read() as conn:
+            n = conn.execute(
+                "SELECT count(*) FROM queue_rows WHERE queue_id=?", (queue_id,)
+            ).fetchone()[0]
+            done, unclear = conn.execute(
+                "SELECT count(*), coalesce(sum(l.verdict='unclear'), 0) FROM queues q "
+                "JOIN current_labels c ON c.annotator=? AND c.criterion=q.criterion "
+                "JOIN queue_rows d ON d.queue_id=q.id AND d.row_id=c.row_id "
+                "JOIN labels l ON l.id=c.label_id WHERE q.id=?",
+                (annotator, queue_id),
+            ).fetchone()
+            later = conn.execute(
+                "SELECT count(*) FROM deferrals WHERE queue_id=? AND annotator=?",
+                (queue_id, annotator),
+            ).fetchone()[0]
+            recent = every(
+                conn,
+                "SELECT l.id, l.ts, julianday(l.ts) AS day FROM labels l "
+                "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
+                "WHERE l.annotator=? AND l.queue_id=? ORDER BY l.id DESC LIMIT 20",
+                (annotator, queue_id),
+            )
+        return {
+            "n": n,
+            "done": done,
+            "unclear": unclear,
+            "later": later,
+            "last_ts": recent[0]["ts"] if recent else None,
+            "last_label": recent[0]["id"] if recent else None,
+            "per_hour": _pace([r["day"] for r in recent]),
+        }
+
+
+_OPEN = (
+    "FROM queues q JOIN queue_rows d ON d.queue_id=q.id "
+    "LEFT JOIN current_labels c ON c.row_id=d.row_id AND c.criterion=q.criterion AND c.annotator=? "
+)
+_NEXT = (
+    "SELECT d.row_id, d.position, 0 AS deferred " + _OPEN + "WHERE q.id=? AND c.label_id IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM deferrals f WHERE f.queue_id=q.id AND f.annotator=? "
+    "AND f.row_id=d.row_id) ORDER BY d.position LIMIT 1"
+)
+_DEFERRED = (
+    "SELECT d.row_id, d.position, 1 AS deferred " + _OPEN + "JOIN deferrals f ON f.queue_id=q.id "
+    "AND f.row_id=d.row_id WHERE q.id=? AND c.label_id IS NULL AND f.annotator=? "
+    "ORDER BY f.turn LIMIT 1"
+)
+
+
+def _pace(days: list[float]) -> float | None:
+    gaps = [(a - b) * 24 for a, b in zip(days, days[1:], strict=False)]
+    steady = [g for g in gaps if g < 5 / 60]
+    hours = sum(steady)
+    return len(steady) / hours if hours > 0 else None

@@ -1,0 +1,190 @@
+"""Rows: one whole, some in pages, or the columns that a report reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ._base import Family, every, marks, one, ready_run
+from .errors import NotFoundError
+
+BATCH = 2_000
+"""Rows in memory at once while a run is walked."""
+
+
+class Rows(Family):
+    """Rows of ready runs."""
+
+    def rows(self, run: int | str, keys: Sequence[str] | None = None) -> Iterator[dict]:
+        """Walk the rows of a run in the order of the file, as plain dicts.
+
+        Parameters
+        ----------
+        run
+            Id or name.
+        keys
+            The keys to give, all when None. Never more than a batch is in memory.
+
+        Raises
+        ------
+        NotFoundError
+            When there is no such run.
+        """
+        for _, row in self.numbered_rows(run, keys):
+            yield row
+
+    def numbered_rows(
+        self, run: int | str, keys: Sequence[str] | None = None
+    ) -> Iterator[tuple[int, dict]]:
+        """As `rows`, each with its id in the store."""
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            run_id, end = found["id"], found["last_id"] or 0
+            mapping = _mapping(conn, run_id)
+        last = (found["first_id"] or 1) - 1
+        while True:
+            with self._connections.read() as conn:
+                batch = conn.execute(
+                    "SELECT r.id, b.raw FROM rows r JOIN bodies b ON b.row_id=r.id "
+                    "WHERE r.id>? AND r.id<=? AND +r.run_id=? ORDER BY r.id LIMIT ?",
+                    (last, end, run_id, BATCH),
+                ).fetchall()
+            for row_id, raw in batch:
+                row = mapping(raw)
+                yield row_id, row if keys is None else {k: row[k] for k in keys if k in row}
+            if len(batch) < BATCH:
+                return
+            last = batch[-1][0]
+
+    def row(self, row_id: int) -> dict:
+        """One row whole: the store's columns, and the rollout itself under ``"row"``.
+
+        Raises
+        ------
+        NotFoundError
+            When its run was deleted meanwhile.
+        """
+        with self._connections.read() as conn:
+            found = one(
+                conn,
+                "SELECT r.id, r.run_id, r.line, r.identity, r.task, r.reply_chars, b.raw "
+                "FROM rows r JOIN bodies b ON b.row_id=r.id "
+                "JOIN runs u ON u.id=r.run_id AND u.state='ready' WHERE r.id=?",
+                (row_id,),
+            )
+            if found is None:
+                raise NotFoundError("This row is no longer here: its run was deleted.")
+            found["row"] = _mapping(conn, found["run_id"])(found["raw"])
+        return found
+
+    def columns(self, run: int | str, grader: int | None, criterion: str) -> dict[str, list[Any]]:
+        """What a report of the judge reads, as lists of equal length in row order.
+
+        ``id``, ``identity``, ``task``, ``reply_chars``; ``verdict`` (0, 1, None), ``value``
+        (the score as given) and ``judge_name`` of one grader on one criterion.
+        """
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            lines = conn.execute(
+                "SELECT r.id, r.identity, r.task, r.reply_chars, s.verdict, s.value, s.judge_name "
+                "FROM rows r LEFT JOIN scores s "
+                "ON s.grader_id=? AND s.criterion=? AND s.row_id=r.id "
+                "WHERE r.id BETWEEN ? AND ? AND +r.run_id=? ORDER BY r.id",
+                (grader, criterion, found["first_id"], found["last_id"], found["id"]),
+            )
+            got = lines.fetchall()
+        names = ("id", "identity", "task", "reply_chars", "verdict", "value", "judge_name")
+        if not got:
+            return {name: [] for name in names}
+        return {
+            name: list(column) for name, column in zip(names, zip(*got, strict=True), strict=True)
+        }
+
+    def field_values(self, run: int | str, field: str) -> tuple[list[int], list[Any]]:
+        """One short field of every row: (ids, values); None where the row lacks it."""
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            got = conn.execute(
+                "SELECT id, json_extract(fields, ?) FROM rows "
+                "WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
+                (_json_path(field), found["first_id"], found["last_id"], found["id"]),
+            ).fetchall()
+        return [g[0] for g in got], [g[1] for g in got]
+
+    def rows_with(self, run: int | str, field: str, value: str) -> set[int]:
+        """Ids of the rows whose short field reads as this text."""
+        ids, values = self.field_values(run, field)
+        return {i for i, v in zip(ids, values, strict=True) if field_text(v) == value}
+
+    def briefs(self, ids: Sequence[int], grader: int | None, criterion: str) -> list[dict]:
+        """A page of a list: identity, task, verdict and the raw row of each id, in that order."""
+        with self._connections.read() as conn:
+            got = every(
+                conn,
+                "SELECT r.id, r.run_id, r.identity, r.task, r.fields, s.verdict, s.value, "
+                "s.reason, b.raw FROM rows r JOIN bodies b ON b.row_id=r.id "
+                "LEFT JOIN scores s ON s.grader_id=? AND s.criterion=? AND s.row_id=r.id "
+                f"WHERE r.id IN ({marks(ids)})",
+                (grader, criterion, *ids),
+            )
+            maps = {g["run_id"]: None for g in got}
+            for run_id in maps:
+                maps[run_id] = _mapping(conn, run_id)
+        by_id = {g["id"]: g for g in got}
+        for g in got:
+            g["row"] = maps[g["run_id"]](g.pop("raw"))  # type: ignore[misc]
+        return [by_id[i] for i in ids if i in by_id]
+
+    def verdicts_of(self, row_id: int) -> list[dict]:
+        """Every grader's verdict on one row: grader, criterion, verdict, value, reason."""
+        with self._connections.read() as conn:
+            return every(
+                conn,
+                "SELECT g.name AS grader, g.id AS grader_id, s.criterion, s.verdict, s.value, "
+                "s.reason, s.judge_name FROM rows r JOIN graders g ON g.run_id=r.run_id "
+                "JOIN scores s ON s.grader_id=g.id AND s.row_id=r.id WHERE r.id=? "
+                "ORDER BY g.id, s.criterion",
+                (row_id,),
+            )
+
+    def ids_by_identity(self, run: int | str) -> dict[str, list[int]]:
+        """The ids of every identity of a run; more than one where rows share it."""
+        found: dict[str, list[int]] = {}
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            for row_id, identity in conn.execute(
+                "SELECT id, identity FROM rows WHERE run_id=? ORDER BY id", (run_id,)
+            ):
+                found.setdefault(identity, []).append(row_id)
+        return found
+
+    def tasks_of(self, run: int | str) -> tuple[list[int], list[str]]:
+        """Every row's id and task, in row order."""
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            got = conn.execute(
+                "SELECT id, task FROM rows WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
+                (found["first_id"], found["last_id"], found["id"]),
+            ).fetchall()
+        return [g[0] for g in got], [g[1] for g in got]
+
+
+def field_text(value: Any) -> str:
+    """How the value of a field is written in an address and on an axis."""
+    return "(none)" if value is None else str(value)
+
+
+def _json_path(field: str) -> str:
+    return '$."' + field.replace('"', '\\"') + '"'
+
+
+def _mapping(conn, run_id: int):
+    """Raw line -> row, by the mapping that the run was loaded with."""
+    from ..load import Mapping, parse_line
+
+    line = conn.execute(
+        "SELECT m.content FROM runs u JOIN mappings m ON m.id=u.mapping_id WHERE u.id=?",
+        (run_id,),
+    ).fetchone()
+    mapping = Mapping.from_json(line[0] if line else "{}")
+    return lambda raw: mapping.apply(parse_line(raw))

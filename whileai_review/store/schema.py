@@ -1,0 +1,318 @@
+"""The tables, and the steps that bring an older file to them.
+
+A step that has landed is never edited: a change is a new step below it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .connection import Connections, connect, explain
+from .errors import NewerStoreError, NotOursError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+APPLICATION_ID = 0x77726576
+"""Marks a file as ours ("wrev"), see sqlite.org/pragma.html#pragma_application_id."""
+
+M001 = """
+CREATE TABLE mappings (
+    id INTEGER PRIMARY KEY,
+    name TEXT,                      -- a mapping that somebody named, to use again
+    content TEXT NOT NULL,          -- load.Mapping as JSON; never edited
+    created_at TEXT NOT NULL
+);
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    source TEXT NOT NULL,           -- file name as given, for people
+    format TEXT NOT NULL,
+    content_hash TEXT,              -- sha256 of the decompressed bytes
+    split_column TEXT,              -- the column that split one file into runs, and its value
+    split_value TEXT,
+    policy_hash TEXT,               -- agent or checkpoint, where the rows say it
+    step INTEGER,                   -- place in an order of checkpoints
+    state TEXT NOT NULL CHECK (state IN ('loading', 'ready', 'failed')),
+    loader TEXT,                    -- process that loads it, to sweep what a killed one left
+    mapping_id INTEGER REFERENCES mappings(id),
+    n_rows INTEGER NOT NULL DEFAULT 0,
+    n_tasks INTEGER NOT NULL DEFAULT 0,
+    n_refused INTEGER NOT NULL DEFAULT 0,
+    n_duplicates INTEGER NOT NULL DEFAULT 0,
+    n_bytes INTEGER NOT NULL DEFAULT 0,
+    first_id INTEGER,               -- its rows have ids in this range, others may too
+    last_id INTEGER,
+    grader_id INTEGER,              -- what is measured: grader, criterion, gold; only a
+    criterion TEXT NOT NULL DEFAULT 'overall',  -- person changes them
+    gold TEXT,                      -- human, program, model, or an annotator's name (an import)
+    archived_at TEXT,
+    created_at TEXT NOT NULL
+);
+CREATE INDEX runs_content ON runs (content_hash);
+CREATE TABLE run_tags (
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (run_id, tag)
+) WITHOUT ROWID;
+CREATE TABLE run_tools (            -- declared tools, in declared order
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    tool TEXT NOT NULL,
+    PRIMARY KEY (run_id, position)
+) WITHOUT ROWID;
+CREATE TABLE run_fields (           -- fields of the rows that can group or measure
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('group', 'metric')),
+    n_values INTEGER,
+    unit TEXT,
+    direction TEXT,
+    PRIMARY KEY (run_id, name)
+) WITHOUT ROWID;
+CREATE TABLE rows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- an id never comes again: a page may still show it
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    line INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    task TEXT NOT NULL,
+    reply_chars INTEGER NOT NULL,
+    fields TEXT                     -- short values of the row, copied for filters and slices
+);
+CREATE INDEX rows_identity ON rows (run_id, identity);
+CREATE TABLE bodies (
+    row_id INTEGER PRIMARY KEY REFERENCES rows(id) ON DELETE CASCADE,
+    raw TEXT NOT NULL               -- the line as it came
+);
+CREATE TABLE refusals (
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    line INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX refusals_run ON refusals (run_id, line);
+CREATE TABLE graders (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,             -- column (came with the rows), verdicts (a file), judge, rule
+    judge_hash TEXT,
+    rubric_hash TEXT,
+    threshold REAL,
+    threshold_hash TEXT,
+    created_at TEXT NOT NULL,
+    UNIQUE (run_id, name)
+);
+CREATE TABLE scores (
+    grader_id INTEGER NOT NULL REFERENCES graders(id) ON DELETE CASCADE,
+    criterion TEXT NOT NULL,
+    row_id INTEGER NOT NULL,        -- no reference: it goes with its grader
+    verdict INTEGER,                -- 0 or 1; NULL when the value is no verdict
+    value REAL,                     -- the score as given, when it is a number
+    reason TEXT,                    -- NULL: the reason stands in the row itself
+    judge_name TEXT,                -- the scorer that the row names, when not the grader
+    shown INTEGER NOT NULL DEFAULT 0,  -- 1: the judge was tuned on, or shown, this row
+    PRIMARY KEY (grader_id, criterion, row_id)
+) WITHOUT ROWID;
+CREATE TABLE queues (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    how TEXT NOT NULL,              -- random, one_per_task, group, census, picked, imported
+    purpose TEXT NOT NULL,          -- label, review, audit
+    criterion TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    planned_n INTEGER,
+    grader_id INTEGER,              -- of a review queue: whose disagreements
+    gold TEXT,
+    cell TEXT,
+    field TEXT,                     -- rows with this value of this field only
+    value TEXT,
+    agreeing_share REAL,            -- share of agreeing rows that is mixed in
+    guideline_version TEXT,
+    created_by TEXT,
+    created_at TEXT NOT NULL,
+    closed_at TEXT
+);
+CREATE TABLE queue_rows (
+    queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    row_id INTEGER NOT NULL REFERENCES rows(id) ON DELETE CASCADE,
+    inclusion_p REAL,               -- chance that this row was drawn; NULL when picked
+    stratum TEXT,
+    PRIMARY KEY (queue_id, position)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX queue_rows_once ON queue_rows (queue_id, row_id);
+CREATE INDEX queue_rows_row ON queue_rows (row_id);
+CREATE TABLE deferrals (            -- "later": to the end of one's own order
+    queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
+    annotator TEXT NOT NULL,
+    row_id INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    PRIMARY KEY (queue_id, annotator, row_id)
+) WITHOUT ROWID;
+CREATE TABLE labels (               -- append-only: a change or an undo is a line of its own
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id INTEGER NOT NULL,        -- no reference: labels outlive their run
+    row_id INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    criterion TEXT NOT NULL,
+    annotator TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('human', 'program', 'model')),
+    verdict TEXT CHECK (verdict IN ('pass', 'fail', 'unclear')),  -- NULL: an undo
+    supersedes INTEGER,
+    note TEXT,
+    step INTEGER,
+    tags TEXT,
+    seconds REAL,                   -- on screen, measured in the browser
+    queue_id INTEGER,
+    chosen TEXT NOT NULL,           -- how the row was chosen: as in queues.how
+    inclusion_p REAL,
+    draw_order INTEGER,             -- place of the row in its queue
+    rule_version TEXT,
+    guideline_version TEXT,
+    unblinded_at TEXT,              -- saw the judge or another label before answering
+    carried_from INTEGER,           -- label of another run with the same rollout
+    nonce TEXT UNIQUE,
+    ts TEXT NOT NULL,               -- UTC
+    ts_original TEXT                -- as an import wrote it, zone included
+);
+CREATE INDEX labels_run ON labels (run_id, criterion, id);
+CREATE INDEX labels_identity ON labels (identity);
+CREATE INDEX labels_annotator ON labels (annotator, queue_id, id);
+CREATE TABLE current_labels (       -- the one label that counts, by row, criterion, annotator
+    row_id INTEGER NOT NULL,
+    criterion TEXT NOT NULL,
+    annotator TEXT NOT NULL,
+    label_id INTEGER NOT NULL REFERENCES labels(id),
+    PRIMARY KEY (row_id, criterion, annotator)
+) WITHOUT ROWID;
+CREATE INDEX current_by_annotator ON current_labels (annotator, criterion, row_id);
+CREATE TABLE rules (                -- program labels: a rule in versions
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    criterion TEXT NOT NULL,
+    version TEXT NOT NULL,          -- hash of what it says
+    when_text TEXT,
+    pass_text TEXT,
+    created_by TEXT,
+    created_at TEXT NOT NULL,
+    UNIQUE (name, version)
+);
+CREATE TABLE codes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL
+);
+CREATE TABLE findings (             -- append-only: what a reader found on a row
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id INTEGER NOT NULL,
+    row_id INTEGER NOT NULL,
+    kind TEXT NOT NULL,             -- read, cause, bad_data
+    code_id INTEGER REFERENCES codes(id),
+    note TEXT,
+    by TEXT NOT NULL,
+    withdraws INTEGER,
+    created_at TEXT NOT NULL
+);
+CREATE INDEX findings_run ON findings (run_id, kind, row_id);
+CREATE TABLE reports (
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    grader_id INTEGER NOT NULL,
+    gold TEXT NOT NULL,
+    criterion TEXT NOT NULL,
+    params TEXT NOT NULL,
+    revision TEXT NOT NULL,         -- label revision and version of the code that made it
+    body BLOB NOT NULL,
+    made_at TEXT NOT NULL,
+    PRIMARY KEY (run_id, kind, grader_id, gold, criterion, params)
+);
+CREATE TABLE people (
+    name TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    by TEXT NOT NULL,
+    what TEXT NOT NULL,
+    run_id INTEGER,
+    detail TEXT
+);
+"""
+
+STEPS = [("m001_initial", M001)]
+
+
+def prepare(path: Path, connections: Connections) -> None:
+    """Make, check or bring up to date the file at `path`.
+
+    Raises
+    ------
+    NotOursError, NewerStoreError, DamagedStoreError, NotSavedError
+        The file is left as it was.
+    """
+    import sqlite3
+
+    conn = None
+    try:
+        conn = connect(str(path))
+        if _check(conn, path) == len(STEPS):
+            return
+        conn.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.Error as error:
+        raise explain(error, str(path)) from error
+    finally:
+        if conn is not None:
+            conn.close()
+    with connections.write() as conn:
+        done = _check(conn, path)  # another process may have been quicker
+        _migrate(conn, done)
+
+
+def _check(conn: sqlite3.Connection, path: Path) -> int:
+    """The number of steps that the file has; raises when it is not for us."""
+    application = conn.execute("PRAGMA application_id").fetchone()[0]
+    version = conn.execute("PRAGMA user_version").fetchone()[0]
+    tables = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if application != APPLICATION_ID and (tables or application or version):
+        raise NotOursError(
+            f"{path} is a database of another program; it was left as it is. "
+            "Name another file with --db."
+        )
+    if version > len(STEPS):
+        raise NewerStoreError(
+            f"{path} was written by a newer whileai-review (schema {version}, this one knows "
+            f"{len(STEPS)}); it was left as it is. Install the newer version."
+        )
+    return version
+
+
+def _migrate(conn: sqlite3.Connection, done: int) -> None:
+    from sqlite_utils import Database
+    from sqlite_utils.migrations import Migrations
+
+    steps = Migrations("whileai-review")
+    for name, script in STEPS:
+        steps(name=name)(_runner(script))
+    database = Database(conn)
+    if done < len(STEPS):
+        steps.apply(database)
+        conn.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        conn.execute(f"PRAGMA user_version={len(STEPS)}")
+
+
+def _runner(script: str):
+    def step(db) -> None:
+        # executescript() would commit the transaction that this runs in.
+        for statement in _statements(script):
+            db.execute(statement)
+
+    return step
+
+
+def _statements(script: str) -> list[str]:
+    lines = [line.split("--")[0].rstrip() for line in script.splitlines()]
+    return [s.strip() for s in "\n".join(lines).split(";") if s.strip()]
