@@ -28,9 +28,6 @@ class Report(dict):
     def __str__(self) -> str:
         return self.as_text()
 
-    def __repr__(self) -> str:
-        return self.as_text()
-
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.as_text())}</pre>"
 

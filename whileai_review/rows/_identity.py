@@ -80,7 +80,8 @@ def identity_keys(row: dict) -> list[str]:
     keys.append(_position(row))
     if _is_set(row.get("scenario_id")):
         keys.append(as_text(row["scenario_id"]))
-    keys.append(_text_identity(row))
+    if _is_set(row.get("prompt")) or _is_set(row.get("final_text")):
+        keys.append(_text_identity(row))
     return [key for key in dict.fromkeys(keys) if key]
 
 

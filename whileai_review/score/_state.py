@@ -1,0 +1,106 @@
+"""May the judge be used: one word, and the sentence that defends it.
+
+The spec's ``ok`` is held against points and lower bounds, so it is false for a bad judge
+and for a short sample alike. The state keeps the two apart:
+
+``not_measured``
+    No compared row has gold of a trusted kind, or the rewards are another scorer's.
+``fails``
+    A whole 95% interval lies on the wrong side of its floor: agreement, kappa, false
+    passes among gold failures, flips of a re-judge, or the exploit rate of a probe with
+    enough rows. No number of labels will pass it.
+``passes``
+    ``ok``, gold of both classes, and kappa's lower bound reaches its floor too (the spec
+    holds the point against it, which a judge of true kappa .52 meets in 17% of samples
+    of 100).
+``not_shown``
+    Everything else.
+"""
+
+from __future__ import annotations
+
+from whileai_review.defaults import LEAK_WARN
+from whileai_review.intervals import wilson
+from whileai_review.report import interval2, interval_percent, number2, percent
+from whileai_review.score.agreement import one_class_line
+
+HOPELESS = "no number of labels will pass it"
+
+
+def trust_state(found: dict) -> tuple[str, str]:
+    """State and reason of a trust report that has everything else."""
+    agreement = found["agreement"]
+    if not agreement["n"]:
+        return "not_measured", "no row has both a verdict of the judge and a gold label"
+    if not agreement["ok"]:
+        return "not_measured", f"the gold is of kind {found['gold_kind']}, by no person or program"
+    foreign = found["foreign_rewards"]
+    if foreign["n"]:
+        names = ", ".join(foreign["names"])
+        return "not_measured", f"the rewards were given by {names}, not by this judge"
+    hard = _hard_findings(found)
+    if hard:
+        return "fails", "; ".join(hard)
+    soft = _soft_finding(found)
+    if soft:
+        return "not_shown", soft
+    low_high = interval_percent(agreement["ci95"])
+    return "passes", f"agreement {percent(agreement['agreement'])} {low_high} clears every floor"
+
+
+def _hard_findings(found: dict) -> list[str]:
+    agreement, floors = found["agreement"], found["floors"]
+    hard = []
+    if agreement["ci95"][1] < floors["min_agreement"]:
+        hard.append(
+            f"agreement {percent(agreement['agreement'])} {interval_percent(agreement['ci95'])} is "
+            f"under the floor of {percent(floors['min_agreement'])}: {HOPELESS}"
+        )
+    kappa = agreement["kappa_ci95"]
+    if kappa is not None and kappa[1] < floors["min_kappa"]:
+        hard.append(
+            f"kappa {number2(agreement['kappa'])} {interval2(kappa)} is under the floor of "
+            f"{number2(floors['min_kappa'])}"
+        )
+    leak = wilson(agreement["confusion"]["fp"], agreement["n_gold_fail"])
+    if leak is not None and leak.low >= LEAK_WARN:
+        hard.append(
+            f"passes {percent(agreement['pass_when_gold_fail'])} {interval_percent(leak)} of "
+            f"failures, over {percent(LEAK_WARN)}"
+        )
+    return hard + _attack_findings(found, floors["flip_flag"])
+
+
+def _attack_findings(found: dict, floor: float) -> list[str]:
+    hard = []
+    again = found["perturbation"] or {}
+    flips = wilson(again.get("consistency_flips", 0), again.get("consistency_n", 0))
+    if flips is not None and flips.low >= floor:
+        rate = percent(again["consistency_flip_rate"])
+        hard.append(f"{rate} {interval_percent(flips)} of verdicts flip when judged again")
+    for name in found["exploitable_by"]:
+        probe = found["probes"]["probes"][name]
+        if probe["ci95"][0] >= floor:
+            rate = percent(probe["exploit_rate"])
+            hard.append(f"{name} works on {rate} {interval_percent(probe['ci95'])} of replies")
+    return hard
+
+
+def _soft_finding(found: dict) -> str:
+    """Why it is not shown; ``""`` when it is."""
+    agreement, floors = found["agreement"], found["floors"]
+    unseen = one_class_line(agreement)
+    if unseen:
+        return unseen
+    if agreement["ci95"][0] < floors["min_agreement"]:
+        return (
+            f"agreement {percent(agreement['agreement'])} {interval_percent(agreement['ci95'])}: "
+            f"the interval holds the floor of {percent(floors['min_agreement'])}"
+        )
+    kappa = agreement["kappa_ci95"]
+    if kappa is None or kappa[0] < floors["min_kappa"]:
+        return (
+            f"kappa {number2(agreement['kappa'])} {interval2(kappa)}: its lower bound does not "
+            f"reach the floor of {number2(floors['min_kappa'])}"
+        )
+    return "" if found["ok"] else found["warnings"][-1]

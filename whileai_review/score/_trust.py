@@ -1,0 +1,299 @@
+"""The array layer of the trust report: columns in, numbers and findings out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whileai_review.defaults import (
+    FLIP_FLAG,
+    HALVES_MIN_N,
+    HALVES_WARN,
+    LENGTH_GAP_FLAG,
+    MAX_SKIPPED_SHARE,
+    MIN_AGREEMENT,
+    MIN_KAPPA,
+)
+from whileai_review.intervals import mcnemar_p, newcombe_sum, paired_difference, wilson
+from whileai_review.report import number2, percent, plural
+from whileai_review.score._columns import TrustColumns
+from whileai_review.score._length import length_sensitivity
+from whileai_review.score._state import trust_state
+from whileai_review.score.agreement import (
+    agreement_from_columns,
+    leak_warning,
+    missing_half,
+    one_class_line,
+)
+
+EXAMPLES = 5
+"""Fractional rewards a report repeats."""
+
+MOST_LABELS = 200
+"""Labels up to which a report says how many would do."""
+
+
+def trust_numbers(
+    columns: TrustColumns,
+    *,
+    min_agreement: float = MIN_AGREEMENT,
+    min_kappa: float = MIN_KAPPA,
+    allow_model_gold: bool = False,
+    length_gap_flag: float = LENGTH_GAP_FLAG,
+    flip_flag: float = FLIP_FLAG,
+    max_skipped_share: float = MAX_SKIPPED_SHARE,
+    judge_name: str | None = None,
+    perturbation: dict | None = None,
+    probes: dict | None = None,
+) -> dict[str, Any]:
+    """Every key of a trust report, its queue as row positions without texts.
+
+    See :func:`whileai_review.score.judge_trust.trust_from_columns`.
+    """
+    used = columns.compared
+    agreement = agreement_from_columns(columns, allow_model_gold=allow_model_gold)
+    found: dict[str, Any] = {
+        "ok": False,
+        "n_rows": len(columns),
+        "n_labeled": agreement["n"],
+        "n_tasks": agreement["n_tasks"],
+        "gold_kind": agreement["gold_kind"],
+        "gold_degenerate": bool(one_class_line(agreement)),
+        "floors": {
+            "min_agreement": min_agreement,
+            "min_kappa": min_kappa,
+            "max_skipped_share": max_skipped_share,
+            "length_gap_flag": length_gap_flag,
+            "flip_flag": flip_flag,
+        },
+        "skipped": _skipped(columns, max_skipped_share),
+        "agreement": agreement,
+        **_rates(agreement["confusion"]),
+        "baseline": _baseline(agreement["confusion"]),
+        "person_against_rule": agreement["person_against_rule"],
+        "held_out_halves": _halves(columns, allow_model_gold),
+        "length_sensitivity": length_sensitivity(
+            columns.chars[used], columns.judge[used], columns.gold[used], length_gap_flag
+        ),
+        "foreign_rewards": _foreign(columns, judge_name),
+        "perturbation": perturbation,
+        "probes": probes,
+        "exploitable_by": list(probes["exploitable_by"]) if probes else [],
+        "disagreements": _queue(columns),
+    }
+    flagged = _flag_lines(found)
+    found["warnings"] = [*agreement["warnings"], *flagged, *_notice_lines(found)]
+    found["flagged"] = bool(leak_warning(agreement)) or bool(flagged)
+    found["ok"] = agreement["ok"] and not found["flagged"]
+    if not found["n_labeled"] and not found["flagged"]:
+        halves = (bool((columns.judge >= 0).any()), bool((columns.gold >= 0).any()))
+        found["warnings"] = [f"the judge is unmeasured, not failed: {missing_half(*halves)}"]
+    found["state"], found["state_reason"] = trust_state(found)
+    return found
+
+
+def _share(k: int, n: int) -> dict[str, Any]:
+    interval = wilson(k, n)
+    return {
+        "value": k / n if n else None,
+        "ci95": None if interval is None else tuple(interval),
+        "n": n,
+    }
+
+
+def _rates(confusion: dict[str, int]) -> dict[str, Any]:
+    """TPR, TNR, J and what a verdict of the judge is worth."""
+    tp, fp, fn, tn = (confusion[c] for c in ("tp", "fp", "fn", "tn"))
+    tpr, tnr = _share(tp, tp + fn), _share(tn, tn + fp)
+    youden: dict[str, Any] = {"value": None, "ci95": None, "n": tp + fp + fn + tn}
+    if tpr["n"] and tnr["n"]:
+        youden["value"] = tpr["value"] + tnr["value"] - 1
+        low, high = newcombe_sum(tpr["value"], tpr["ci95"], tnr["value"], tnr["ci95"])
+        youden["ci95"] = (low - 1, high - 1)
+    return {
+        "tpr": tpr,
+        "tnr": tnr,
+        "j": youden,
+        "reward_in_error": _share(fp, tp + fp),
+        "judge_fail_right": _share(tn, tn + fn),
+    }
+
+
+def _baseline(confusion: dict[str, int]) -> dict[str, Any]:
+    """The judge that always answers the gold majority, on the same rows ("pass" on a tie)."""
+    tp, fp, fn, tn = (confusion[c] for c in ("tp", "fp", "fn", "tn"))
+    n = tp + fp + fn + tn
+    passes = tp + fn >= fp + tn
+    # Rows on which only the baseline is right, only the judge, both, neither.
+    only_baseline, only_judge, both, neither = (fn, tn, tp, fp) if passes else (fp, tp, tn, fn)
+    right = _share(only_baseline + both, n)
+    interval = paired_difference(both, only_baseline, only_judge, neither)
+    return {
+        "verdict": ("pass" if passes else "fail") if n else None,
+        "agreement": right["value"],
+        "ci95": right["ci95"],
+        "n": n,
+        "difference": (only_baseline - only_judge) / n if n else None,
+        "difference_ci95": None if interval is None else tuple(interval),
+        "p_value": mcnemar_p(only_baseline, only_judge) if n else None,
+        "discordant": [only_baseline, only_judge],
+    }
+
+
+def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
+    labelled = columns.gold >= 0
+    fractional = labelled & ~np.isnan(columns.fraction)
+    n_gold, n_fractional = int(labelled.sum()), int(fractional.sum())
+    n_used = int(columns.compared.sum())
+    share = n_fractional / n_gold if n_gold else 0.0
+    return {
+        "n_gold": n_gold,
+        "n_used": n_used,
+        "fractional": n_fractional,
+        "unscored": n_gold - n_used - n_fractional,
+        "share": share,
+        "floor": floor,
+        "over_floor": n_fractional > 0 and share > floor,
+        "examples": [float(x) for x in columns.fraction[fractional][:EXAMPLES]],
+    }
+
+
+def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
+    """Agreement on two halves of the tasks; a task lies in one, whatever else is in the run."""
+    in_a = np.fromiter(map(_is_even, columns.tasks), dtype=bool, count=len(columns.tasks))
+    mask = in_a[columns.task] if len(columns) else np.zeros(0, dtype=bool)
+    return {
+        "a": agreement_from_columns(columns, mask, allow_model_gold),
+        "b": agreement_from_columns(columns, ~mask, allow_model_gold),
+    }
+
+
+def _is_even(task: str) -> bool:
+    digest = hashlib.sha256(task.encode("utf-8", "surrogatepass")).hexdigest()
+    return int(digest[:8], 16) % 2 == 0
+
+
+def _foreign(columns: TrustColumns, judge_name: str | None) -> dict[str, Any]:
+    """Labelled rows whose reward another scorer signed than the judge under audit."""
+    names: Sequence[str] = columns.judge_names
+    if judge_name is None:
+        return {"n": 0, "names": []}
+    signed = columns.compared & (columns.judge_name >= 0)
+    counts = np.bincount(columns.judge_name[signed], minlength=len(names))
+    others = {n: int(c) for n, c in zip(names, counts, strict=True) if c and n != judge_name}
+    return {"n": sum(others.values()), "names": sorted(others)}
+
+
+def _queue(columns: TrustColumns) -> list[dict[str, Any]]:
+    places = np.flatnonzero(columns.compared & (columns.judge != columns.gold))
+    return [
+        {"row": row, "task": columns.tasks[task], "gold": gold, "judge": judge}
+        for row, task, gold, judge in zip(
+            places.tolist(),
+            columns.task[places].tolist(),
+            columns.gold[places].tolist(),
+            columns.judge[places].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _flag_lines(found: dict) -> list[str]:
+    """One line for everything, beside the leak, that makes `ok` false."""
+    lines = _floor_lines(found) if found["agreement"]["ok"] else []
+    skipped, length = found["skipped"], found["length_sensitivity"]
+    if skipped["over_floor"]:
+        lines.append(
+            f"{_fractional(skipped)}: over the {number2(skipped['floor'])} floor, so the rows left "
+            "are those the judge was sure of; give its rubric hard criteria (kind='hard')"
+        )
+    foreign = found["foreign_rewards"]
+    if foreign["n"]:
+        lines.append(
+            f"{plural(foreign['n'], 'labelled row')} carry a reward by {', '.join(foreign['names'])}"
+            ", so this is that scorer's agreement, not the judge's: score the rows with the judge"
+        )
+    if length["flagged"] and not found["gold_degenerate"]:
+        lines.append(
+            f"judge pass rate differs by {percent(length['max_gap'])} between short and long "
+            "replies with the same gold label: it reads length"
+        )
+    lines += _flip_lines(found["perturbation"] or {})
+    if found["probes"]:
+        lines += found["probes"]["warnings"]
+    return lines
+
+
+def _floor_lines(found: dict) -> list[str]:
+    agreement, floors = found["agreement"], found["floors"]
+    floor, lines = floors["min_agreement"], []
+    low = agreement["ci95"][0]
+    if low < floor:
+        cure = "change the judge's prompt or model and measure again"
+        if agreement["agreement"] >= floor:
+            cure = _more_labels(agreement["agreement"], floor)
+        lines.append(
+            f"Judge agreement with {found['gold_kind']} gold is {number2(low)} (lower bound), "
+            f"under the {number2(floor)} floor: {cure}"
+        )
+    kappa = agreement["kappa"]
+    if kappa < floors["min_kappa"] and not found["gold_degenerate"]:
+        lines.append(
+            f"Judge agreement beyond chance (kappa) is {number2(kappa)}, under the "
+            f"{number2(floors['min_kappa'])} floor"
+        )
+    return lines
+
+
+def _more_labels(rate: float, floor: float) -> str:
+    for n in range(1, MOST_LABELS + 1):
+        interval = wilson(rate * n, n)
+        if interval is not None and interval.low >= floor:
+            return f"the sample is short, label {n} rows in all if the rate holds"
+    return f"more than {MOST_LABELS} labels would be needed at this rate"
+
+
+def _flip_lines(passes: dict) -> list[str]:
+    lines = []
+    if passes.get("flagged_consistency"):
+        lines.append(
+            f"{percent(passes['consistency_flip_rate'])} of verdicts flip when the same row is "
+            "judged again: lower the judge's temperature"
+        )
+    if passes.get("flagged_length"):
+        lines.append(
+            f"{percent(passes['filler_flip_rate'])} of verdicts flip when neutral filler is added "
+            f"({passes['filler_flips_up']} up, {passes['filler_flips_down']} down): it reads length"
+        )
+    return lines
+
+
+def _notice_lines(found: dict) -> list[str]:
+    """What is told and leaves `ok` alone."""
+    lines, skipped = [], found["skipped"]
+    if skipped["fractional"] and not skipped["over_floor"]:
+        lines.append(f"{_fractional(skipped)} and are not counted (kind='hard' avoids them)")
+    if found["gold_degenerate"]:
+        lines.append(
+            f"all gold is of one class, {one_class_line(found['agreement'])}: kappa and the length "
+            "check say nothing until rows of the other class are labelled"
+        )
+    a, b = (found["held_out_halves"][half] for half in "ab")
+    if min(a["n"], b["n"]) >= HALVES_MIN_N:
+        gap = abs(a["agreement"] - b["agreement"])
+        if gap >= HALVES_WARN:
+            lines.append(
+                f"agreement is {percent(a['agreement'])} on one half of the tasks and "
+                f"{percent(b['agreement'])} on the other: was the rubric fitted to one of them?"
+            )
+    return lines
+
+
+def _fractional(skipped: dict) -> str:
+    return (
+        f"{skipped['fractional']} of {plural(skipped['n_gold'], 'labelled row')} got a fractional "
+        "reward"
+    )
