@@ -31,6 +31,11 @@ _NAMES = (
 _INSERT = (
     f"INSERT INTO labels (id, {', '.join(_NAMES)}) VALUES ({','.join('?' * (len(_NAMES) + 1))})"
 )
+_STANDS = (
+    "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
+)
+"""A label that nothing came after, whether or not its run is still there."""
+
 _WITHDRAWN: dict[str, Any] = {"verdict": None, "note": None, "nonce": None, "ts": None}
 
 
@@ -301,25 +306,39 @@ class Labels(Family):
                 (run_id, criterion),
             )
 
-    def orphan_labels(self, identities: Iterable[str]) -> list[dict]:
-        """Current-at-the-end labels of other runs (deleted ones too) on these rollouts.
+    def label_offers(self, run: int | str) -> list[dict]:
+        """Other runs, deleted ones too, that hold labels on rollouts of this run.
 
-        Of each (identity, criterion, annotator) the last line, undone ones left out.
+        Each with ``run_id``, ``run`` (its name, None when deleted) and ``n`` labels that are
+        current and that this run does not have from the same annotator.
         """
-        wanted = list(dict.fromkeys(identities))
-        found: list[dict] = []
         with self._connections.read() as conn:
-            for start in range(0, len(wanted), 500):
-                part = wanted[start : start + 500]
-                found += every(
-                    conn,
-                    "SELECT l.* FROM labels l JOIN (SELECT max(id) AS id FROM labels "
-                    f"WHERE identity IN ({','.join('?' * len(part))}) "
-                    "GROUP BY identity, criterion, annotator, run_id) m ON m.id=l.id "
-                    "WHERE l.verdict IS NOT NULL ORDER BY l.id",
-                    part,
-                )
-        return found
+            run_id = ready_run(conn, run)["id"]
+            return every(
+                conn,
+                "SELECT l.run_id, u.name AS run, count(*) AS n FROM labels l "
+                "JOIN rows r ON r.run_id=? AND r.identity=l.identity "
+                "LEFT JOIN runs u ON u.id=l.run_id AND u.state='ready' "
+                f"WHERE l.run_id<>? AND {_STANDS} AND NOT EXISTS (SELECT 1 FROM current_labels c "
+                "WHERE c.row_id=r.id AND c.criterion=l.criterion AND c.annotator=l.annotator) "
+                "GROUP BY l.run_id ORDER BY n DESC",
+                (run_id, run_id),
+            )
+
+    def labels_for(self, run: int | str, from_run: int) -> list[dict]:
+        """Labels of another run on rollouts of this one, each with the ``to_row`` it fits.
+
+        A rollout that this run holds twice gets none: nobody can say which one was meant.
+        """
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            return every(
+                conn,
+                "SELECT l.*, min(r.id) AS to_row FROM labels l "
+                "JOIN rows r ON r.run_id=? AND r.identity=l.identity "
+                f"WHERE l.run_id=? AND {_STANDS} GROUP BY l.id HAVING count(*)=1 ORDER BY l.id",
+                (run_id, from_run),
+            )
 
 
 def utc(value: str | int | float | None) -> str | None:

@@ -84,6 +84,19 @@ class Load:
         self.last_id = first + len(rows) - 1
         return first
 
+    def drop(self, ids: Sequence[int]) -> None:
+        """Take rows of this load out again, before anybody sees them."""
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            with self._connections.write(durable=False) as conn:
+                conn.execute(
+                    f"DELETE FROM scores WHERE row_id IN ({marks(part)}) AND grader_id IN "
+                    "(SELECT id FROM graders WHERE run_id=?)",
+                    (*part, self.run_id),
+                )
+                conn.execute(f"DELETE FROM rows WHERE id IN ({marks(part)})", part)
+        self.n_rows -= len(ids)
+
     def finish(
         self,
         content_hash: str,
@@ -353,6 +366,15 @@ class Runs(Family):
                 conn.execute("UPDATE runs SET grader_id=? WHERE id=?", (grader_number, found["id"]))
             event(conn, None, "verdicts", found["id"], grader)
             return grader_number
+
+    def verdict_revision(self, run: int | str) -> int:
+        """A number that grows when verdicts are put on this run after it was loaded."""
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            line = conn.execute(
+                "SELECT max(id) FROM events WHERE run_id=? AND what='verdicts'", (found["id"],)
+            ).fetchone()
+        return line[0] or 0
 
     def criteria(self, run: int | str) -> list[str]:
         """Every criterion that a grader or a label of this run speaks of, `overall` first."""

@@ -179,6 +179,7 @@ CREATE TABLE labels (               -- append-only: a change or an undo is a lin
     ts_original TEXT                -- as an import wrote it, zone included
 );
 CREATE INDEX labels_run ON labels (run_id, criterion, id);
+CREATE INDEX labels_supersedes ON labels (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX labels_identity ON labels (identity);
 CREATE INDEX labels_annotator ON labels (annotator, queue_id, id);
 CREATE TABLE current_labels (       -- the one label that counts, by row, criterion, annotator
@@ -241,6 +242,7 @@ CREATE TABLE events (
     run_id INTEGER,
     detail TEXT
 );
+CREATE INDEX events_run ON events (run_id, what);
 """
 
 STEPS = [("m001_initial", M001)]
