@@ -1,0 +1,21 @@
+"""Page titles, their order and the look that all share. Started by `whileai-review serve`."""
+
+import streamlit as st
+
+from whileai_review.ui.style import inject_css
+
+st.set_page_config(page_title="whileai-review", layout="wide", initial_sidebar_state="collapsed")
+inject_css()
+st.navigation(
+    {
+        "Label": [
+            st.Page("pages/label.py", title="Label", url_path="label"),
+            st.Page("pages/queue.py", title="Queue", url_path="queue"),
+        ],
+        "Measure": [
+            st.Page("pages/runs.py", title="Runs", url_path="runs", default=True),
+            st.Page("pages/trust.py", title="Trust", url_path="trust"),
+        ],
+    },
+    position="top",
+).run()
