@@ -24,19 +24,20 @@ def task_cells(task: np.ndarray, cell: np.ndarray, n_cells: int) -> np.ndarray:
     Parameters
     ----------
     task : (n,) int array
-        Task of each row; any codes.
+        Task of each row, as a position from 0.
     cell : (n,) int array
         Cell of each row, 0 to ``n_cells - 1``.
 
     Returns
     -------
     (n_tasks, n_cells) int array
-        In the order of the task codes.
+        In the order of the positions; tasks without a row are left out.
     """
-    _, dense = np.unique(task, return_inverse=True)
-    n_tasks = int(dense.max()) + 1 if dense.size else 0
-    flat = np.bincount(dense * n_cells + cell, minlength=n_tasks * n_cells)
-    return flat.reshape(n_tasks, n_cells)
+    if not len(task):
+        return np.zeros((0, n_cells), dtype=np.int64)
+    width = (int(task.max()) + 1) * n_cells
+    counts = np.bincount(task * n_cells + cell, minlength=width).reshape(-1, n_cells)
+    return counts[counts.any(axis=1)]
 
 
 def bootstrap_totals(

@@ -163,7 +163,7 @@ def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
 
 def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
     """Agreement on two halves of the tasks; a task lies in one, whatever else is in the run."""
-    in_a = np.fromiter(map(_is_even, columns.tasks), dtype=bool, count=len(columns.tasks))
+    in_a = np.array([_is_even(task) for task in columns.tasks], dtype=bool)
     mask = in_a[columns.task] if len(columns) else np.zeros(0, dtype=bool)
     return {
         "a": agreement_from_columns(columns, mask, allow_model_gold),
@@ -172,8 +172,8 @@ def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
 
 
 def _is_even(task: str) -> bool:
-    digest = hashlib.sha256(task.encode("utf-8", "surrogatepass")).hexdigest()
-    return int(digest[:8], 16) % 2 == 0
+    # Parity of the first 8 hex digits, as the reference halves tasks.
+    return hashlib.sha256(task.encode("utf-8", "surrogatepass")).digest()[3] % 2 == 0
 
 
 def _foreign(columns: TrustColumns, judge_name: str | None) -> dict[str, Any]:

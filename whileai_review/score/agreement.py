@@ -16,7 +16,8 @@ from whileai_review.resample import (
     percentile_interval,
     task_cells,
 )
-from whileai_review.score._columns import BOTH_TRUSTED, TRUSTED, TrustColumns
+from whileai_review.rows._bulk import BOTH_TRUSTED
+from whileai_review.score._columns import TRUSTED, UNMATCHED, TrustColumns
 
 TP, FP, FN, TN = range(4)
 """Cells of the confusion, positive = the judge passed."""
@@ -117,10 +118,11 @@ def agreement_from_columns(
     """
     used = columns.compared if within is None else columns.compared & within
     total = len(columns) if within is None else int(within.sum())
-    kinds = {columns.kinds[k] for k in np.unique(columns.kind[used])}
+    seen = np.bincount(columns.kind[used], minlength=len(columns.kinds))
+    kinds = {kind for kind, n in zip(columns.kinds, seen, strict=True) if n}
     n_unmatched = 0
-    if "unmatched" in columns.kinds:
-        n_unmatched = int((columns.kind == list(columns.kinds).index("unmatched")).sum())
+    if UNMATCHED in columns.kinds:
+        n_unmatched = int((columns.kind == list(columns.kinds).index(UNMATCHED)).sum())
     trusted = allow_model_gold or kinds <= TRUSTED
     report = AgreementReport(
         n=int(used.sum()),
