@@ -33,7 +33,8 @@ class Column:
         self.kinds: Counter[str] = Counter()
         self.values: Counter[str] = Counter()
         self.few = True
-        self.low, self.high = float("inf"), float("-inf")
+        self.low: float = float("inf")
+        self.high: float = float("-inf")
         self.turns = self.objects = self.zero_one = True
         self.other_text = False
         self._seen: set[int] = set()
@@ -61,7 +62,8 @@ class Column:
             self.other_text = True
         if kind in ("int", "float", "number text"):
             number = number_of(value) if isinstance(value, str) else value
-            self.low, self.high = min(self.low, number), max(self.high, number)
+            if number is not None:
+                self.low, self.high = min(self.low, number), max(self.high, number)
         self.zero_one = self.zero_one and self._is_zero_one(value)
         if self.few:
             if len(text) > LONGEST or (text not in self.values and len(self.values) >= MANY):

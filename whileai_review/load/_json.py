@@ -13,8 +13,8 @@ from whileai_review.load._parse import (
     NotARowError,
     Twins,
     as_object,
+    block_has_long_number,
     block_has_same_quotes,
-    block_may_have_long_number,
     dumps,
     kind_name,
     load_exactly,
@@ -56,7 +56,7 @@ def _load(data: bytes, name: str, ledger: Ledger) -> tuple[Any, bool]:
     except ValueError:
         pass
     else:
-        if not block_may_have_long_number(data) and block_has_same_quotes(data, [value]):
+        if not block_has_long_number(data) and block_has_same_quotes(data, [value]):
             return value, False
     try:
         return load_exactly(data, ledger, refuse_twins=False), True

@@ -187,12 +187,23 @@ def has_long_number(line: bytes) -> bool:
     return _LONG_RUN in line.translate(_ONLY_DIGITS) and _LONG_NUMBER.search(line) is not None
 
 
-def block_may_have_long_number(block: bytes) -> bool:
-    """Whether any 19 digits may stand in a row; looks at every sixth byte only."""
-    digits = (np.frombuffer(block, np.uint8)[::_STRIDE] - 48) < 10
-    if len(digits) < 3:
-        return len(block) >= LONG
-    return bool(np.any(digits[2:] & digits[1:-1] & digits[:-2]))
+def block_has_long_number(block: bytes) -> bool:
+    """`has_long_number` of many lines: every sixth byte first, then the runs found that way."""
+    is_digit = (np.frombuffer(block, np.uint8) - 48) < 10
+    sixth = is_digit[::_STRIDE]
+    if len(sixth) < 3:
+        return has_long_number(block)
+    seeds = np.flatnonzero(sixth[2:] & sixth[1:-1] & sixth[:-2]) * _STRIDE
+    if not seeds.size:
+        return False
+    # A run of 19 over a seed starts at one of the 6 bytes before it, or at it.
+    window = seeds[:, None] + np.arange(-_STRIDE, LONG)
+    inside = (window >= 0) & (window < len(block))
+    run = np.cumsum(is_digit[np.clip(window, 0, len(block) - 1)] & inside, axis=1)
+    ends = run[:, LONG - 1 :].copy()
+    ends[:, 1:] -= run[:, :_STRIDE]
+    starts = seeds[(ends == LONG).any(axis=1)]
+    return any(_LONG_NUMBER.search(block, max(0, at - 27), at + 27) for at in starts.tolist())
 
 
 def same_quotes(line: bytes, value: Any) -> bool:
@@ -214,9 +225,16 @@ def block_has_same_quotes(block: bytes, values: list) -> bool:
         again = orjson.dumps(values)
     except (TypeError, ValueError):
         return False
-    if b"\\u0022" in block:
+    letters = np.frombuffer(block, np.uint8)
+    if _may_escape_a_quote(letters) and b"\\u0022" in block:
         return False
-    return _quotes(block) == _quotes(again)
+    return int(np.count_nonzero(letters == 34)) == _quotes(again)
+
+
+def _may_escape_a_quote(letters: np.ndarray) -> bool:
+    r"""Whether any ``\u`` is there; several times as fast as looking for ``\u0022`` itself."""
+    at = np.flatnonzero(letters[:-1] == 92)
+    return bool(at.size) and bool(np.any(letters[at + 1] == 117))
 
 
 def _quotes(data: bytes) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -134,7 +134,7 @@ class Source:
         last = {hash(rows.identity(found.row)): found.line for found in self.records(mapping)}
         return Duplicates(policy, last)
 
-    def _parse(self, ledger: Ledger) -> Iterator[Parsed]:
+    def _parse(self, ledger: Ledger) -> Generator[Parsed, None, None]:
         stream = self._stream = self._origin.stream()
         try:
             yield from self._reader(stream, ledger)
