@@ -31,9 +31,7 @@ _NAMES = (
 _INSERT = (
     f"INSERT INTO labels (id, {', '.join(_NAMES)}) VALUES ({','.join('?' * (len(_NAMES) + 1))})"
 )
-_STANDS = (
-    "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
-)
+_STANDS = "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
 """A label that nothing came after, whether or not its run is still there."""
 
 _WITHDRAWN: dict[str, Any] = {"verdict": None, "note": None, "nonce": None, "ts": None}

@@ -158,12 +158,19 @@ class Rows(Family):
                 found.setdefault(identity, []).append(row_id)
         return found
 
+    def identities(self, run: int | str) -> tuple[list[int], list[str]]:
+        """Every row's id and identity, in row order."""
+        return self._column(run, "identity")
+
     def tasks_of(self, run: int | str) -> tuple[list[int], list[str]]:
         """Every row's id and task, in row order."""
+        return self._column(run, "task")
+
+    def _column(self, run: int | str, name: str) -> tuple[list[int], list[str]]:
         with self._connections.read() as conn:
             found = ready_run(conn, run)
             got = conn.execute(
-                "SELECT id, task FROM rows WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
+                f"SELECT id, {name} FROM rows WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
                 (found["first_id"], found["last_id"], found["id"]),
             ).fetchall()
         return [g[0] for g in got], [g[1] for g in got]

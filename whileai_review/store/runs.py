@@ -84,19 +84,6 @@ class Load:
         self.last_id = first + len(rows) - 1
         return first
 
-    def drop(self, ids: Sequence[int]) -> None:
-        """Take rows of this load out again, before anybody sees them."""
-        for start in range(0, len(ids), 500):
-            part = ids[start : start + 500]
-            with self._connections.write(durable=False) as conn:
-                conn.execute(
-                    f"DELETE FROM scores WHERE row_id IN ({marks(part)}) AND grader_id IN "
-                    "(SELECT id FROM graders WHERE run_id=?)",
-                    (*part, self.run_id),
-                )
-                conn.execute(f"DELETE FROM rows WHERE id IN ({marks(part)})", part)
-        self.n_rows -= len(ids)
-
     def finish(
         self,
         content_hash: str,

@@ -1,0 +1,46 @@
+"""What a person or a job does, one verb each: the only code that joins readers, scores and store.
+
+- bring in: `load_file`, `load_folder`, `load_demo`, `join_verdicts`, `import_labels`, `carry_labels`
+- label: `draw_queue`, `review_queue`, `answer`, `label_by_rule`
+- measure: `settings`, `trust`, `slices`, `cell_rows`, `overview`, `person_against_rule`,
+  `gold_of_row`, `golds`
+- take out: `export_labels`
+"""
+
+from whileai_review.work.answering import answer
+from whileai_review.work.drawing import draw_queue, review_queue
+from whileai_review.work.gold import gold_of_row, golds, person_against_rule
+from whileai_review.work.labelling import carry_labels, export_labels, import_labels
+from whileai_review.work.loading import (
+    NeedsMappingError,
+    join_verdicts,
+    load_demo,
+    load_file,
+    load_folder,
+)
+from whileai_review.work.measuring import cell_rows, settings, slices, trust
+from whileai_review.work.overview import overview
+from whileai_review.work.ruling import label_by_rule
+
+__all__ = [
+    "NeedsMappingError",
+    "answer",
+    "carry_labels",
+    "cell_rows",
+    "draw_queue",
+    "export_labels",
+    "gold_of_row",
+    "golds",
+    "import_labels",
+    "join_verdicts",
+    "label_by_rule",
+    "load_demo",
+    "load_file",
+    "load_folder",
+    "overview",
+    "person_against_rule",
+    "review_queue",
+    "settings",
+    "slices",
+    "trust",
+]

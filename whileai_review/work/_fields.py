@@ -1,0 +1,71 @@
+"""The short values of a row by which people filter, group and measure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import orjson
+
+MAX_TEXT = 80
+"""Characters of a value that can still name a group."""
+
+MAX_GROUPS = 50
+"""Values from which a text field is no grouping any more."""
+
+TRIAL = 2_000
+"""Rows after which a field with too many values is no longer copied."""
+
+NOT_FIELDS = frozenset(
+    "prompt final_text messages steps tool_trace tools reason reward gold_reward gold_kind "
+    "gold_labels judge_name markers lineage privileged scenario_id task_id rollout_id "
+    "rollout_index system_prompt line".split()
+)
+"""Keys that the store or the pages read elsewhere."""
+
+
+class Fields:
+    """Watches rows go by and says which of their keys group or measure them."""
+
+    def __init__(self, metrics: dict[str, dict[str, str]], skip: set[str]) -> None:
+        self.metrics = metrics
+        self.skip = NOT_FIELDS | skip
+        self.values: dict[str, set[Any]] = {}
+        self.dropped: set[str] = set()
+        self.n = 0
+
+    def of(self, row: dict) -> str | None:
+        """The row's short values as JSON, None when it has none."""
+        self.n += 1
+        found = {}
+        for key, value in row.items():
+            if key in self.skip or key in self.dropped or not _is_short(value):
+                continue
+            found[key] = value
+            seen = self.values.setdefault(key, set())
+            if len(seen) <= MAX_GROUPS:
+                seen.add(value)
+            elif self.n > TRIAL and key not in self.metrics:
+                self.dropped.add(key)
+        return orjson.dumps(found).decode() if found else None
+
+    def described(self) -> list[tuple[str, str, int | None, str, str]]:
+        """(name, group or metric, number of values, unit, direction) of each field kept."""
+        lines: list[tuple[str, str, int | None, str, str]] = []
+        for key, seen in self.values.items():
+            if key in self.metrics:
+                said = self.metrics[key]
+                unit, direction = said.get("unit", ""), said.get("direction", "")
+                lines.append((key, "metric", None, unit, direction))
+            elif len(seen) <= MAX_GROUPS and key not in self.dropped:
+                lines.append((key, "group", len(seen), "", ""))
+        return lines
+
+
+def _is_short(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return len(value) <= MAX_TEXT and value.isprintable()
+    if kind is int:
+        return -(2**53) < value < 2**53
+    return kind is bool or (kind is float and math.isfinite(value))

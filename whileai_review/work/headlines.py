@@ -1,0 +1,160 @@
+"""The first sentence of a page: state, one comparison, intervals, n, in words.
+
+The words are here and not on the page so that command line and page say the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whileai_review.report import (
+    count,
+    interval2,
+    interval_percent,
+    number2,
+    percent,
+    plural,
+)
+
+WORDS = {
+    "passes": "PASSES",
+    "fails": "FAILS",
+    "not_shown": "NOT SHOWN",
+    "not_measured": "NOT MEASURED",
+}
+
+BASELINE_P = 0.05
+"""Under this p the judge and the constant answer differ."""
+
+
+def trust_headline(report: dict[str, Any]) -> dict[str, str]:
+    """``state``, ``word``, ``bold`` (at most 110 characters) and ``grey`` of a trust report."""
+    state = report["state"]
+    agreement = report["agreement"]
+    if state == "not_measured":
+        bold, grey = _not_measured(report)
+    elif not agreement["n_gold_fail"] or not agreement["n_gold_pass"]:
+        bold, grey = _one_class(report), _grey(report)
+    elif state == "passes":
+        bold = (
+            f"Agrees {_share(agreement['agreement'], agreement['ci95'])}, kappa "
+            f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}; "
+            f"misses {_share(agreement['pass_when_gold_fail'], _missed(report))} of failures."
+        )
+        grey = _grey(report)
+    elif state == "fails":
+        missed = agreement["pass_when_gold_fail"]
+        bold = f"Misses {percent(missed)} of failures {interval_percent(_missed(report))}; "
+        bold += _against_constant(report)
+        grey = _grey(report)
+    else:
+        bold = (
+            f"Agrees {_share(agreement['agreement'], agreement['ci95'])}, "
+            f"n={count(agreement['n'])}: {_why_not_shown(report)}."
+        )
+        grey = _grey(report)
+    return {"state": state, "word": WORDS[state], "bold": bold, "grey": grey}
+
+
+def gold_words(report: dict[str, Any]) -> str:
+    """Where the gold is from and which rows have it: "program gold, all labelled rows"."""
+    kind = {"human": "labels by people", "program": "program gold", "model": "model gold"}.get(
+        report.get("gold_kind") or "", "gold"
+    )
+    coverage = report.get("coverage") or {}
+    if coverage.get("imported") and not coverage.get("random"):
+        how = "all labelled rows"
+    elif report.get("gold_kind") == "program":
+        how = "all rows that the rule labels"
+    else:
+        how = "rows drawn at random"
+    return f"{kind}, {how}"
+
+
+def _grey(report: dict[str, Any]) -> str:
+    agreement, wrong, j = report["agreement"], report["reward_in_error"], report["j"]
+    parts = []
+    if wrong["n"]:
+        share = f"{percent(wrong['value'])} of its passes are wrong"
+        parts.append(f"{share} {interval_percent(wrong['ci95'])}")
+    if j["value"] is not None:
+        parts.append(f"J {number2(j['value'])} {interval2(j['ci95'])}")
+    parts.append(
+        f"n={count(agreement['n'])} rows, {plural(report['n_tasks'], 'task')}, {gold_words(report)}"
+    )
+    parts.append(_left_out(report))
+    if report["state"] == "fails" and "no number of labels" in report["state_reason"]:
+        parts.append("no number of labels will pass it")
+    return " · ".join(p for p in parts if p)
+
+
+def _left_out(report: dict[str, Any]) -> str:
+    coverage = report.get("coverage") or {}
+    without = report["n_rows"] - report["agreement"]["n"]
+    texts = []
+    if without:
+        texts.append(
+            f"{count(without)} of {plural(report['n_rows'], 'row')} are outside these numbers"
+        )
+    if coverage.get("unclear"):
+        texts.append(f"{coverage['unclear']} can't tell")
+    if coverage.get("picked"):
+        texts.append(f"{coverage['picked']} picked or seen first, kept out")
+    return ", ".join(texts)
+
+
+def _not_measured(report: dict[str, Any]) -> tuple[str, str]:
+    if report.get("grader") is None:
+        return (
+            "This run has no judge's verdicts.",
+            "Load a file with verdicts onto it, or map the column that holds them.",
+        )
+    if not report["agreement"]["n"]:
+        return (
+            "No label by a person or a program.",
+            "Label 30 rows to know whether it is hopeless.",
+        )
+    reason = report["state_reason"]
+    return (
+        reason[:1].upper() + reason[1:] + ".",
+        "Label 30 rows as a person, or state a rule, to measure the judge.",
+    )
+
+
+def _one_class(report: dict[str, Any]) -> str:
+    agreement = report["agreement"]
+    if not agreement["n_gold_fail"]:
+        return f"False passes not measurable: 0 gold failures among {count(agreement['n'])} rows."
+    return f"False alarms not measurable: 0 gold passes among {count(agreement['n'])} rows."
+
+
+def _against_constant(report: dict[str, Any]) -> str:
+    baseline, agreement = report["baseline"], report["agreement"]
+    both = f"({percent(agreement['agreement'])} against {percent(baseline['agreement'])})"
+    always = f"always answering “{baseline['verdict']}”"
+    p = baseline["p_value"]
+    if p is not None and p < BASELINE_P and baseline["difference"] < 0:
+        return f"agrees more than {always} would {both}."
+    if p is not None and p < BASELINE_P:
+        return f"agrees less than {always} would {both}."
+    return f"agrees no better than {always} {both}."
+
+
+def _why_not_shown(report: dict[str, Any]) -> str:
+    reason = report["state_reason"]
+    floors, agreement = report["floors"], report["agreement"]
+    if agreement["ci95"][0] < floors["min_agreement"]:
+        return f"the interval holds the floor of {percent(floors['min_agreement'])}"
+    if reason.startswith("kappa"):
+        kappa = f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}"
+        return f"kappa {kappa} may lie under {number2(floors['min_kappa'])}"
+    return "a check below is not passed"
+
+
+def _missed(report: dict[str, Any]) -> tuple[float, float] | None:
+    interval = report["tnr"]["ci95"]
+    return None if interval is None else (1 - interval[1], 1 - interval[0])
+
+
+def _share(value: float | None, interval: Any) -> str:
+    return f"{percent(value)} {interval_percent(interval)}"

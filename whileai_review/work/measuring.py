@@ -1,0 +1,281 @@
+"""Measure the judge of a run against its gold, once for each state of the labels.
+
+A report is kept in the store by run, grader, gold, criterion and label revision; a page or a
+command that asks again reads it. Runs of many rows are computed in the process pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from whileai_review import __version__
+from whileai_review.intervals import wilson
+from whileai_review.score._columns import NO_VERDICT, TrustColumns
+from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
+from whileai_review.store import NotFoundError, Store, field_text, open_store
+from whileai_review.work import pool
+from whileai_review.work.gold import gold_by_row, gold_labels, golds
+from whileai_review.work.headlines import trust_headline
+
+POOL_ROWS = 3_000
+"""Rows from which a report is computed in another process (over 0.2 s)."""
+
+NO_GRADER = 0
+CELLS = {"tp": (1, 1), "fp": (1, 0), "fn": (0, 1), "tn": (0, 0)}
+"""Cell -> (judge, gold)."""
+
+BOTH = {"disagree": ("fp", "fn"), "agree": ("tp", "tn")}
+
+
+def settings(store: Store, run: int | str) -> tuple[dict, dict | None, str | None, str]:
+    """What is measured on a run: (run, grader or None, gold or None, criterion)."""
+    found = store.run(run)
+    by_id = {g["id"]: g for g in found["graders"]}
+    grader = by_id.get(found["grader_id"]) or next(iter(found["graders"]), None)
+    return found, grader, found["gold"], found["criterion"]
+
+
+def trust(
+    store: Store,
+    run: int | str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+) -> JudgeTrustReport:
+    """Can this run's judge be trusted? `judge_trust`'s report of the store's rows.
+
+    Parameters
+    ----------
+    run, grader, gold, criterion
+        What is picked on the run where None. `grader` is a name or an id.
+
+    Returns
+    -------
+    JudgeTrustReport
+        The keys of `judge_trust` (its ``disagreements`` stay in the store: `cell_rows`), and
+        ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text``.
+
+    Raises
+    ------
+    NotFoundError
+        No such run, or no such grader on it.
+    """
+    key = _key(store, run, grader, gold, criterion)
+    return JudgeTrustReport(orjson.loads(_stored(store, "trust", key)))
+
+
+def cell_rows(
+    store: Store,
+    run: int | str,
+    grader: int | str | None,
+    gold: str | None,
+    criterion: str | None,
+    cell: str,
+    field: str | None = None,
+    value: str | None = None,
+) -> list[int]:
+    """Ids of the rows in a cell of the confusion, in row order.
+
+    `cell` is ``tp``, ``fp`` (false pass), ``fn`` (false alarm), ``tn``, ``disagree`` or
+    ``agree``; with `field` and `value` only the rows of that group.
+    """
+    names = BOTH.get(cell, (cell,))
+    if any(name not in CELLS for name in names):
+        raise NotFoundError(f"No cell {cell!r}: there are {', '.join([*CELLS, *BOTH])}.")
+    key = _key(store, run, grader, gold, criterion)
+    cells = orjson.loads(_stored(store, "cells", key))
+    found = sorted(row_id for name in names for row_id in cells[name])
+    if field is None or value is None:
+        return found
+    members = store.rows_with(key[0], field, value)
+    return [row_id for row_id in found if row_id in members]
+
+
+def slices(
+    store: Store,
+    run: int | str,
+    field: str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+) -> dict:
+    """Where does the judge leak? Each value of a field that was named in advance.
+
+    Returns ``{"field", "criterion", "rows": [...]}``, most false passes first; each line has
+    ``value, n, agreement, agreement_ci95, n_gold_fail, false_passes, false_pass_rate,
+    false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95`` (Wilson, 95%).
+    """
+    key = _key(store, run, grader, gold, criterion)
+    cells = orjson.loads(_stored(store, "cells", key))
+    ids, values = store.field_values(key[0], field)
+    group = {row_id: field_text(v) for row_id, v in zip(ids, values, strict=True)}
+    counts: dict[str, dict[str, int]] = {}
+    for name, rows in cells.items():
+        for row_id in rows:
+            of = counts.setdefault(group[row_id], dict.fromkeys(CELLS, 0))
+            of[name] += 1
+    lines = [_slice(value, of) for value, of in counts.items()]
+    lines.sort(key=lambda line: (-line["false_passes"], line["value"]))
+    return {"field": field, "criterion": key[3], "rows": lines}
+
+
+def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
+    """Measure and keep both reports, in the pool; `revision` tells two calls apart."""
+    with open_store(path, create=False) as store:
+        _compute(store, key)
+
+
+def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
+    run_id, grader_id, gold, criterion = key
+    revision = _revision(store, run_id, criterion)
+    kept = store.report(run_id, kind, grader_id, gold, criterion)
+    if kept is None or kept["revision"] != revision:
+        if store.run(run_id)["n_rows"] > POOL_ROWS:
+            pool.run(compute, str(store.path), revision, key)
+        else:
+            _compute(store, key)
+        kept = store.report(run_id, kind, grader_id, gold, criterion)
+        if kept is None:
+            raise NotFoundError("The run was deleted while it was measured.")
+    return kept["body"]
+
+
+def _key(
+    store: Store,
+    run: int | str,
+    grader: int | str | None,
+    gold: str | None,
+    criterion: str | None,
+) -> tuple[int, int, str, str]:
+    found, picked, picked_gold, picked_criterion = settings(store, run)
+    criterion = criterion or picked_criterion
+    if grader is not None:
+        picked = next((g for g in found["graders"] if grader in (g["id"], g["name"])), None)
+        if picked is None:
+            names = ", ".join(g["name"] for g in found["graders"]) or "none"
+            raise NotFoundError(f"No grader {grader!r} on {found['name']}. Graders: {names}.")
+    if gold is None:
+        there = golds(store, found["id"], criterion)
+        gold = picked_gold if picked_gold in there or not there else there[0]
+    return found["id"], picked["id"] if picked else NO_GRADER, gold or "", criterion
+
+
+def _revision(store: Store, run_id: int, criterion: str) -> str:
+    verdicts = store.verdict_revision(run_id)
+    return f"{__version__}/{store.label_revision(run_id, criterion)}/{verdicts}"
+
+
+def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
+    run_id, grader_id, gold, criterion = key
+    revision = _revision(store, run_id, criterion)
+    labels = gold_labels(store, run_id, gold or None, criterion)
+    columns = store.columns(run_id, grader_id, criterion)
+    truth = gold_by_row(labels.records)
+    cols = trust_columns(columns, truth)
+    report = trust_from_columns(cols)
+    found = store.run(run_id)
+    grader = next((g["name"] for g in found["graders"] if g["id"] == grader_id), None)
+    cells = _cells(columns["id"], cols)
+    report |= {
+        "run": found["name"],
+        "run_id": run_id,
+        "grader": grader,
+        "grader_id": grader_id,
+        "gold": gold or None,
+        "criterion": criterion,
+        "revision": revision,
+        "coverage": _coverage(len(cols), labels),
+        "n_cells": {name: len(rows) for name, rows in cells.items()},
+        "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
+        "n_disagreements": len(cells["fp"]) + len(cells["fn"]),
+    }
+    report["text"] = str(report)
+    report["headline"] = trust_headline(report)
+    report["disagreements"] = []
+    at = (grader_id, gold, criterion, revision)
+    store.put_report(run_id, "cells", *at, orjson.dumps(cells))
+    store.put_report(run_id, "trust", *at, orjson.dumps(report, option=orjson.OPT_NON_STR_KEYS))
+
+
+def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> TrustColumns:
+    """The store's columns and the gold by row id, as the arrays of a trust report."""
+    tasks: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    names: dict[str, int] = {}
+    n = len(columns["id"])
+    gold = np.full(n, NO_VERDICT, dtype=np.int8)
+    kind = np.zeros(n, dtype=np.intp)
+    for i, row_id in enumerate(columns["id"]):
+        row = truth.get(row_id)
+        if row is not None and row.get("gold_reward") is not None:
+            gold[i] = row["gold_reward"]
+            kind[i] = kinds.setdefault(row["gold_kind"], len(kinds))
+    judge = np.array([NO_VERDICT if v is None else v for v in columns["verdict"]], dtype=np.int8)
+    value = np.array([np.nan if v is None else v for v in columns["value"]], dtype=float)
+    return TrustColumns(
+        task=np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp),
+        tasks=list(tasks),
+        judge=judge,
+        fraction=np.where(judge == NO_VERDICT, value, np.nan),
+        gold=gold,
+        kind=kind,
+        kinds=list(kinds),
+        chars=np.array(columns["reply_chars"], dtype=np.int64),
+        judge_name=np.array(
+            [
+                -1 if not name else names.setdefault(name, len(names))
+                for name in columns["judge_name"]
+            ],
+            dtype=np.intp,
+        ),
+        judge_names=list(names),
+    )
+
+
+def _cells(ids: Sequence[int], cols: TrustColumns) -> dict[str, list[int]]:
+    number = np.asarray(ids, dtype=np.int64)
+    return {
+        name: number[(cols.judge == judge) & (cols.gold == gold)].tolist()
+        for name, (judge, gold) in CELLS.items()
+    }
+
+
+def _coverage(n_rows: int, labels: Any) -> dict[str, int]:
+    """Rows by what is known of them; a row counts once, at the first that holds."""
+    counted = set(labels.chosen)
+    imported = sum(how == "imported" for how in labels.chosen.values())
+    picked = (labels.picked | labels.unblinded) - counted
+    unclear = labels.unclear - counted - picked
+    return {
+        "random": len(counted) - imported,
+        "imported": imported,
+        "picked": len(picked),
+        "unblinded": len(labels.unblinded - counted),
+        "unclear": len(unclear),
+        "none": n_rows - len(counted) - len(picked) - len(unclear),
+    }
+
+
+def _slice(value: str, of: dict[str, int]) -> dict:
+    n = sum(of.values())
+    agreeing = of["tp"] + of["tn"]
+    failures, passes = of["fp"] + of["tn"], of["fp"] + of["tp"]
+    wrong = of["fp"]
+    return {
+        "value": value,
+        "n": n,
+        "agreement": agreeing / n if n else None,
+        "agreement_ci95": wilson(agreeing, n),
+        "n_gold_fail": failures,
+        "false_passes": wrong,
+        "false_pass_rate": wrong / failures if failures else None,
+        "false_pass_ci95": wilson(wrong, failures),
+        "n_judge_pass": passes,
+        "wrong_passes": wrong,
+        "error_rate": wrong / passes if passes else None,
+        "error_ci95": wilson(wrong, passes),
+    }
