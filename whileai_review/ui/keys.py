@@ -9,6 +9,7 @@ The callback neither reads nor writes ``st.session_state`` by key: Streamlit tak
 an access as a place to drop the run for a newer request, and the press with it.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -130,9 +131,13 @@ def read_press(value: Any) -> Press | None:
         action=action,
         note=note[:MAX_NOTE] if isinstance(note, str) else "",
         step=step if isinstance(step, int) and step >= 0 else None,
-        shown_ms=max(0, int(shown)) if isinstance(shown, int | float) else 0,
+        shown_ms=max(0, int(shown)) if _is_finite(shown) else 0,
         nonce=nonce,
     )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _pressed(key: str, on_press: OnPress, answer: dict[str, str]) -> None:

@@ -146,7 +146,7 @@ def build_app(
     return st.App(
         script,
         middleware=[Middleware(Guard, address=address, hosts=hosts)],
-        routes=[Route("/health", _health)],
+        routes=[Route("/health", _health), Route("/record/{row_id:int}", _record_text)],
         lifespan=lifespan,
         on_script_error=on_script_error,
     )
@@ -207,6 +207,23 @@ async def _health(_request: "Request") -> "Response":
     from starlette.responses import JSONResponse
 
     return JSONResponse({"status": "ok"})
+
+
+def _record_text(request: "Request") -> "Response":
+    """All of one rollout as plain text: what a page cut, without what anyone thinks of it."""
+    from starlette.responses import PlainTextResponse, StreamingResponse
+
+    from whileai_review.store import StoreError, open_store
+    from whileai_review.ui._record import as_text, read_record
+    from whileai_review.ui.text import visible
+
+    try:
+        with open_store(os.environ[DB_VARIABLE], create=False) as store:
+            row = store.row(request.path_params["row_id"])["row"]
+    except StoreError as error:
+        return PlainTextResponse(f"{error}\n", 404)
+    parts = (visible(part).encode() for part in as_text(read_record(row)))
+    return StreamingResponse(parts, media_type="text/plain; charset=utf-8")
 
 
 async def _refuse(scope: Any, send: Any) -> None:

@@ -6,7 +6,8 @@ turns dollars into formulas; a browser reorders a line after one invisible
 character. Which helper for which place:
 
 - :func:`plain` where Streamlit reads Markdown: labels of buttons, tabs, expanders,
-  radios, metrics; captions, errors, toasts, ``help=``, ``st.table`` cells
+  radios, metrics; captions, errors, toasts, ``help=``, ``st.table`` cells. Not in
+  ``st.badge``, which escapes a second time: badges carry our own words only
 - :func:`visible` where text is drawn as it is: ``st.dataframe`` cells, ``st.text``,
   ``st.code``, options of a select box, data of a component
 - :func:`html_text` inside ``st.html``

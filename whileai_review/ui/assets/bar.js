@@ -283,7 +283,7 @@ function run(key) {
 
 function steps() {
   return [...document.querySelectorAll("[data-wr-row] [data-wr-step]")].filter(
-    (element) => element.getClientRects().length > 0,
+    (element) => !element.parentElement.closest("details:not([open])"),
   );
 }
 
