@@ -12,8 +12,12 @@ file at once.
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+from ._time import utc
 from .connection import Connections, explain
 from .errors import (
     DamagedStoreError,
@@ -24,11 +28,12 @@ from .errors import (
     RefusedError,
     StoreError,
 )
-from .labels import ESTIMATING, Labels, utc
+from .labels import ESTIMATING, Labels
+from .loading import Load, NewRow, Verdict
 from .queues import Queues
 from .reports import Reports
 from .rows import Rows, field_text
-from .runs import Load, NewRow, Runs, Verdict
+from .runs import Runs
 from .schema import prepare
 
 __all__ = [
@@ -75,23 +80,26 @@ class Store(Runs, Rows, Labels, Queues, Reports):
         RefusedError
             When `target` is there already: a backup overwrites nothing.
         """
-        import sqlite3
-
         target = Path(target)
         if target.exists():
             raise RefusedError(f"{target} is there already. Name a file that is not.")
+        if not target.parent.is_dir():
+            raise NotFoundError(f"The folder {target.parent} is not there.")
+        # Under another name until it is whole: a copy that was cut short must not look like one.
+        part = target.with_name(f"{target.name}.part-{os.getpid()}")
         try:
-            with self._connections.read() as conn:
-                copy = sqlite3.connect(target)
-                try:
-                    conn.backup(copy, pages=-1)
-                    if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-                        raise DamagedStoreError(f"The copy {target} does not check.")
-                finally:
-                    copy.close()
+            with self._connections.read() as conn, closing(sqlite3.connect(part)) as copy:
+                conn.backup(copy, pages=-1)
+                if copy.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                    raise DamagedStoreError(
+                        f"{self.path} is damaged: its copy does not check, and was not kept. "
+                        "Recover the file with `sqlite3 FILE .recover`."
+                    )
+            os.rename(part, target)
         except sqlite3.Error as error:
-            target.unlink(missing_ok=True)
             raise explain(error, str(target)) from error
+        finally:
+            part.unlink(missing_ok=True)
         return target
 
     def size(self) -> int:

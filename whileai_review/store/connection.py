@@ -7,15 +7,21 @@ between, whatever the busy time-out says.
 
 from __future__ import annotations
 
+import os
 import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from .errors import DamagedStoreError, NotOursError, NotSavedError, StoreError
+from .errors import DamagedStoreError, NotOursError, NotSavedError, RefusedError, StoreError
+
+T = TypeVar("T")
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 BUSY_SECONDS = 10.0
 """How long a writer waits for another one before it says "not saved"."""
@@ -36,18 +42,18 @@ class Connections:
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._file: tuple[int, int] | None = None
         self.closed = False
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with; what it sees does not change within one statement."""
-        conn = self._take()
-        try:
-            yield conn
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-        finally:
-            self._give(conn)
+        """A connection to read with; what it sees does not change within the block."""
+        with self._lend() as conn:
+            conn.execute("BEGIN")
+            try:
+                yield conn
+            finally:
+                _rollback(conn)
 
     @contextmanager
     def write(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -56,23 +62,19 @@ class Connections:
         ``durable=False`` is for the batches of a load, whose last transaction is durable and
         makes those before it so too (one write-ahead log).
         """
-        conn = self._take()
-        try:
+        with self._lend() as conn:
             if not durable:
                 conn.execute("PRAGMA synchronous=NORMAL")
-            _begin_immediate(conn)
             try:
+                _begin_immediate(conn)
                 yield conn
                 conn.execute("COMMIT")
             except BaseException:
                 _rollback(conn)
                 raise
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-        finally:
-            if not durable:
-                conn.execute("PRAGMA synchronous=FULL")
-            self._give(conn)
+            finally:
+                if not durable:
+                    conn.execute("PRAGMA synchronous=FULL")
 
     def close(self) -> None:
         """Close every connection; the last one to close folds the write-ahead log in."""
@@ -81,9 +83,28 @@ class Connections:
             while self._all:
                 self._all.pop().close()
 
+    @contextmanager
+    def _lend(self) -> Iterator[sqlite3.Connection]:
+        conn = self._take()
+        try:
+            yield conn
+        except sqlite3.Error as error:
+            # What an I/O error leaves of a connection is not worth keeping.
+            self._discard(conn)
+            raise explain(error, self.path) from error
+        except (OverflowError, UnicodeEncodeError) as error:
+            self._give(conn)
+            raise RefusedError(f"Refused by the store: {error}") from error
+        except BaseException:
+            self._give(conn)
+            raise
+        else:
+            self._give(conn)
+
     def _take(self) -> sqlite3.Connection:
         if self.closed:
             raise StoreError("The store is closed.")
+        self._check_file()
         try:
             return self._idle.get_nowait()
         except queue.Empty:
@@ -93,13 +114,29 @@ class Connections:
                 raise explain(error, self.path) from error
             with self._lock:
                 self._all.append(conn)
+            if self._file is None:
+                self._file = _file_id(self.path)
             return conn
 
+    def _check_file(self) -> None:
+        # A file that was moved away goes on taking labels that nobody will find again.
+        if self._file is not None and _file_id(self.path) != self._file:
+            raise NotSavedError(
+                f"Not saved: {self.path} was removed or replaced while it was open. Put it "
+                "back, or start whileai-review again."
+            )
+
     def _give(self, conn: sqlite3.Connection) -> None:
-        if self.closed:
-            conn.close()
+        if self.closed or conn.in_transaction:
+            self._discard(conn)
         else:
             self._idle.put(conn)
+
+    def _discard(self, conn: sqlite3.Connection) -> None:
+        with self._lock:
+            if conn in self._all:
+                self._all.remove(conn)
+        conn.close()
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -116,17 +153,31 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _begin_immediate(conn: sqlite3.Connection) -> None:
-    # The busy handler gives up at once in a few cases (a WAL being reset, recovery), hence
-    # the loop round it.
+    patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
+
+
+def patiently(act: Callable[[], T]) -> T:
+    """Do it, and again while others hold the file.
+
+    SQLite's own busy handler gives up at once in a few cases (recovery, a log being reset,
+    a change of the journal mode), hence the loop round it.
+    """
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            conn.execute("BEGIN IMMEDIATE")
-            return
+            return act()
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if _code(error) not in _BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
+
+
+def _file_id(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _rollback(conn: sqlite3.Connection) -> None:
@@ -140,35 +191,50 @@ def _rollback(conn: sqlite3.Connection) -> None:
 
 def explain(error: sqlite3.Error, path: str) -> StoreError:
     """The named error and the sentence for what SQLite said."""
-    text = str(error).lower()
-    if "locked" in text or "busy" in text:
+    code = _code(error)
+    if code in _BUSY:
         return NotSavedError(
             f"Not saved: {path} was busy for {BUSY_SECONDS:.0f} s. Press again; if it stays so, "
             "find the program that holds the file open for writing."
         )
-    if "readonly" in text or "read-only" in text:
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return NotSavedError(
             f"Not saved: {path} can't be written. Give this user write access to the file and "
             "its folder, then press again."
         )
-    if "full" in text:
+    if code == sqlite3.SQLITE_FULL:
         return NotSavedError(
             f"Not saved: the disk that holds {path} is full. Free some space, then press again."
         )
-    if "disk i/o" in text:
+    if code == sqlite3.SQLITE_IOERR:
         return NotSavedError(
             f"Not saved: the disk that holds {path} reports an error. Check the disk and its "
             "free space, then press again."
         )
-    if "not a database" in text:
-        return NotOursError(f"{path} is not a database. Name another file with --db.")
-    if "malformed" in text or "corrupt" in text:
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotOursError(
+            f"{path} is not a database; it was left as it is. Name another file with --db."
+        )
+    if code == sqlite3.SQLITE_CORRUPT or "could not decode" in str(error).lower():
         return DamagedStoreError(
-            f"{path} is damaged ({error}). Nothing was changed; go back to a copy made with "
+            f"{path} is damaged ({_line(error)}). Go back to a copy made with "
             "`whileai-review backup`, or recover it with `sqlite3 FILE .recover`."
         )
-    if "unable to open" in text:
-        return NotOursError(f"{path} can't be opened: is the folder there, and readable?")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return NotSavedError(
+            f"{path} can't be opened for writing. Is the folder there, and may this user write "
+            "to it and to the file?"
+        )
     if isinstance(error, sqlite3.IntegrityError):
-        return StoreError(f"Refused by the store: {error}")
-    return StoreError(f"{path}: {error}")
+        return RefusedError(f"Refused by the store: {_line(error)}")
+    return StoreError(f"{path}: {_line(error)}")
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """SQLite's primary result code; None for errors of Python's own layer."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _line(error: sqlite3.Error) -> str:
+    return " ".join(str(error).split())[:200]

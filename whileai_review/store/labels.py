@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from ._base import Family, event, every, now, one, ready_run
@@ -33,6 +32,12 @@ _INSERT = (
 )
 _STANDS = "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
 """A label that nothing came after, whether or not its run is still there."""
+
+_CURRENT = (
+    "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion "
+    "AND c.annotator=l.annotator AND c.label_id=l.id"
+)
+"""Keeps the labels that count."""
 
 _WITHDRAWN: dict[str, Any] = {"verdict": None, "note": None, "nonce": None, "ts": None}
 
@@ -81,8 +86,10 @@ class Labels(Family):
         if verdict not in VERDICTS:
             raise RefusedError(f"A verdict is one of {', '.join(VERDICTS)}, not {verdict!r}.")
         with self._connections.write() as conn:
-            known = one(conn, "SELECT id, ts, row_id FROM labels WHERE nonce=?", (nonce,))
+            known = one(conn, "SELECT * FROM labels WHERE nonce=?", (nonce,))
             if known:
+                if (known["row_id"], known["annotator"]) != (row_id, annotator):
+                    raise RefusedError("Not saved: this press was for another row.")
                 return {"label_id": known["id"], "ts": known["ts"], "repeated": True}
             row = _labelable(conn, row_id)
             current = _current(conn, row_id, criterion, annotator)
@@ -126,14 +133,24 @@ class Labels(Family):
         does not come back: the row is open again.
         """
         with self._connections.write() as conn:
-            if conn.execute("SELECT 1 FROM labels WHERE nonce=?", (nonce,)).fetchone():
-                return None
+            again = one(
+                conn,
+                "SELECT l.* FROM labels u JOIN labels l ON l.id=u.supersedes "
+                "WHERE u.nonce=? AND u.annotator=? AND u.verdict IS NULL",
+                (nonce, annotator),
+            )
+            if again is not None:
+                return again
+            where, values = "", [annotator]
+            for column, value in (("queue_id", queue_id), ("id", label_id)):
+                if value is not None:
+                    where += f" AND l.{column}=?"
+                    values.append(value)
             last = one(
                 conn,
-                "SELECT l.* FROM labels l JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
-                "WHERE l.annotator=? AND (? IS NULL OR l.queue_id=?) AND (? IS NULL OR l.id=?) "
+                f"SELECT l.* FROM labels l {_CURRENT} WHERE l.annotator=?{where} "
                 "ORDER BY l.id DESC LIMIT 1",
-                (annotator, queue_id, queue_id, label_id, label_id),
+                values,
             )
             if last is None:
                 return None
@@ -186,34 +203,30 @@ class Labels(Family):
 
         Returns counts: ``new, changed, unchanged, withdrawn``.
         """
+        given: dict[tuple[str, str], dict[int, dict]] = {(p[0], p[1]): {} for p in replace}
+        for label in labels:
+            _check(label)
+            given.setdefault((label["criterion"], label["annotator"]), {})[label["row_id"]] = label
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"]
-            given: dict[tuple[str, str], dict[int, dict]] = {tuple(p): {} for p in replace}
-            for label in labels:
-                _check(label)
-                pair = (label["criterion"], label["annotator"])
-                given.setdefault(pair, {})[label["row_id"]] = label
+            _check_rows(conn, run_id, {row_id for of in given.values() for row_id in of})
             held = {pair: _held(conn, run_id, *pair) for pair in given}
-        counts = {"new": 0, "changed": 0, "unchanged": 0, "withdrawn": 0}
-        lines: list[tuple[Any, ...]] = []
+        replaced = {(p[0], p[1]) for p in replace}
+        planned: list[tuple[dict, dict | None]] = []
         golds: dict[str, int] = {}
         for pair, by_row in given.items():
             for row_id, label in by_row.items():
                 golds[_gold_of(label)] = golds.get(_gold_of(label), 0) + 1
-                before = held[pair].get(row_id)
-                what = _difference(label, before)
-                counts[what] += 1
-                if what != "unchanged":
-                    lines.append(_line(run_id, label, before))
-            if pair in {tuple(p) for p in replace}:
-                for row_id, before in held[pair].items():
-                    if row_id not in by_row:
-                        counts["withdrawn"] += 1
-                        lines.append(_line(run_id, before | _WITHDRAWN, before))
-        for start in range(0, len(lines), BATCH):
+                planned.append((label, held[pair].get(row_id)))
+            if pair in replaced:
+                planned += [(b | _WITHDRAWN, b) for r, b in held[pair].items() if r not in by_row]
+        counts = {"new": 0, "changed": 0, "unchanged": 0, "withdrawn": 0}
+        todo = [p for p in planned if _difference(*p) != "unchanged"]
+        counts["unchanged"] = len(planned) - len(todo)
+        for start in range(0, len(todo), BATCH):
             with self._connections.write(durable=False) as conn:
                 ready_run(conn, run_id)
-                _append_many(conn, lines[start : start + BATCH])
+                _put_batch(conn, run_id, todo[start : start + BATCH], counts)
         with self._connections.write() as conn:
             if golds:
                 _first_gold(conn, run_id, max(golds, key=lambda k: golds[k]))
@@ -231,11 +244,7 @@ class Labels(Family):
 
         ``verdict`` is pass, fail or unclear (None only in the history: an undo).
         """
-        current = (
-            ""
-            if history
-            else "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
-        )
+        current = "" if history else f"{_CURRENT} "
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"]
             return every(
@@ -255,7 +264,7 @@ class Labels(Family):
                 tuple(line)
                 for line in conn.execute(
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
-                    "l.unblinded_at, l.id FROM labels l JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
+                    f"l.unblinded_at, l.id FROM labels l {_CURRENT} "
                     "WHERE l.run_id=? AND l.criterion=? ORDER BY l.id",
                     (run_id, criterion),
                 )
@@ -276,7 +285,7 @@ class Labels(Family):
         with self._connections.read() as conn:
             return every(
                 conn,
-                "SELECT l.* FROM labels l JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
+                f"SELECT l.* FROM labels l {_CURRENT} "
                 "WHERE l.annotator=? AND l.queue_id=? ORDER BY l.id DESC LIMIT ?",
                 (annotator, queue_id, n),
             )
@@ -298,7 +307,7 @@ class Labels(Family):
                 conn,
                 "SELECT l.kind, l.annotator, l.chosen, l.verdict, l.unblinded_at IS NOT NULL "
                 "AS unblinded, count(*) AS n FROM labels l "
-                "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
+                f"{_CURRENT} "
                 "WHERE l.run_id=? AND l.criterion=? "
                 "GROUP BY l.kind, l.annotator, l.chosen, l.verdict, unblinded ORDER BY n DESC",
                 (run_id, criterion),
@@ -337,23 +346,6 @@ class Labels(Family):
                 f"WHERE l.run_id=? AND {_STANDS} GROUP BY l.id HAVING count(*)=1 ORDER BY l.id",
                 (run_id, from_run),
             )
-
-
-def utc(value: str | int | float | None) -> str | None:
-    """An instant as written elsewhere, in UTC: ISO 8601 with a zone, or epoch (s or ms).
-
-    A time without a zone is taken as UTC, as the store writes it.
-    """
-    if value is None or value == "":
-        return None
-    from datetime import UTC
-
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = value / 1000 if abs(value) > 1e11 else float(value)
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat(timespec="milliseconds")
 
 
 def _labelable(conn: sqlite3.Connection, row_id: int) -> dict:
@@ -403,7 +395,7 @@ def _append(conn: sqlite3.Connection, run_id: int, *values: Any, **rest: Any) ->
 
 
 def _line(run_id: int, label: dict, before: dict | None) -> tuple[Any, ...]:
-    """A label in the order of `_COLUMNS`."""
+    """A label in the order of `_NAMES`."""
     about = {"ts": now(), "chosen": "imported"} | {k: v for k, v in label.items() if v is not None}
     about |= {"run_id": run_id, "supersedes": before["id"] if before else None}
     return tuple(about.get(name) for name in _NAMES)
@@ -431,6 +423,36 @@ def _append_many(conn: sqlite3.Connection, lines: Sequence[tuple[Any, ...]]) -> 
     )
 
 
+def _put_batch(
+    conn: sqlite3.Connection,
+    run_id: int,
+    planned: Sequence[tuple[dict, dict | None]],
+    counts: dict[str, int],
+) -> None:
+    """Write labels, each against the one that is current now: somebody may have been quicker."""
+    lines = []
+    for label, before in planned:
+        current = _current(conn, label["row_id"], label["criterion"], label["annotator"])
+        if current != (before["id"] if before else None):
+            if label["verdict"] is None:
+                counts["unchanged"] += 1  # not the one that was to be withdrawn
+                continue
+            before = one(conn, "SELECT * FROM labels WHERE id=?", (current,))
+        what = _difference(label, before)
+        counts[what] += 1
+        if what != "unchanged":
+            lines.append(_line(run_id, label, before))
+    _append_many(conn, lines)
+
+
+def _check_rows(conn: sqlite3.Connection, run_id: int, ids: Iterable[int]) -> None:
+    for row_id in ids:
+        if not conn.execute(
+            "SELECT 1 FROM rows WHERE id=? AND run_id=?", (row_id, run_id)
+        ).fetchone():
+            raise RefusedError(f"No label was kept: row {row_id} is not of this run.")
+
+
 def _held(conn: sqlite3.Connection, run_id: int, criterion: str, annotator: str) -> dict[int, dict]:
     return {
         line["row_id"]: line
@@ -451,6 +473,8 @@ def _check(label: dict) -> None:
 def _difference(label: dict, before: dict | None) -> str:
     if before is None:
         return "new"
+    if label["verdict"] is None:
+        return "withdrawn"
     kept = ("verdict", "kind", "note", "rule_version")
     return "unchanged" if all(before[k] == label.get(k) for k in kept) else "changed"
 

@@ -5,6 +5,7 @@ What is on screen next is always a question to this table, never the state of a 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,15 @@ from ._base import Family, event, every, now, one, ready_run
 from .errors import NotFoundError, RefusedError
 
 HOW = ("random", "one_per_task", "group", "census", "picked", "imported")
+
+
+_SIZE = (
+    "(SELECT coalesce(max(d.position) + 1, 0) FROM queue_rows d WHERE d.queue_id=q.id)"
+)
+"""Rows of a queue; positions have no gaps, so nothing is counted on a key press."""
+
+BATCH = 2_000
+"""Rows of a queue in one transaction."""
 
 
 class Queues(Family):
@@ -43,26 +53,31 @@ class Queues(Family):
             "planned_n", "grader_id", "gold", "cell", "field", "value", "agreeing_share",
             "guideline_version",
         )  # fmt: skip
+        places = [(n, *row) for n, row in enumerate({row[0]: row for row in rows}.values())]
         with self._connections.write() as conn:
             run_id = ready_run(conn, run)["id"]
             said = {"run_id": run_id, "name": name, "how": how, "purpose": purpose,
                     "criterion": criterion, "seed": seed, **{c: about.get(c) for c in columns}}  # fmt: skip
-            same = " AND ".join(f"{c} IS ?" for c in said)
-            there = one(
-                conn, f"SELECT * FROM queues WHERE {same} AND closed_at IS NULL", [*said.values()]
-            )
+            there = _same_queue(conn, said)
             if there is not None:
                 return there
-            said |= {"created_by": by, "created_at": now()}
+            line = said | {"created_by": by, "created_at": now()}
+            if len(places) > BATCH:
+                line["closed_at"] = now()  # in no list before its last row is in
             queue_id = conn.execute(
-                f"INSERT INTO queues ({', '.join(said)}) VALUES ({','.join('?' * len(said))})",
-                [*said.values()],
+                f"INSERT INTO queues ({', '.join(line)}) VALUES ({','.join('?' * len(line))})",
+                [*line.values()],
             ).lastrowid
-            conn.executemany(
-                "INSERT OR IGNORE INTO queue_rows (queue_id, position, row_id, inclusion_p, "
-                "stratum) VALUES (?, ?, ?, ?, ?)",
-                ((queue_id, n, *row) for n, row in enumerate(rows)),
-            )
+            _place(conn, queue_id, run_id, places[:BATCH])
+        for start in range(BATCH, len(places), BATCH):
+            with self._connections.write(durable=False) as conn:
+                _place(conn, queue_id, run_id, places[start : start + BATCH])
+        with self._connections.write() as conn:
+            if len(places) > BATCH:
+                there = _same_queue(conn, said)  # drawn by somebody else meanwhile
+                if there is not None:
+                    return there
+                conn.execute("UPDATE queues SET closed_at=NULL WHERE id=?", (queue_id,))
             event(conn, by, "queue", run_id, name)
             return one(conn, "SELECT * FROM queues WHERE id=?", (queue_id,)) or {}
 
@@ -77,8 +92,7 @@ class Queues(Family):
         with self._connections.read() as conn:
             found = one(
                 conn,
-                "SELECT q.*, u.name AS run, (SELECT count(*) FROM queue_rows d "
-                "WHERE d.queue_id=q.id) AS n FROM queues q "
+                f"SELECT q.*, u.name AS run, {_SIZE} AS n FROM queues q "
                 "JOIN runs u ON u.id=q.run_id AND u.state='ready' WHERE q.id=?",
                 (queue_id,),
             )
@@ -92,8 +106,7 @@ class Queues(Family):
             run_id = ready_run(conn, run)["id"] if run is not None else None
             return every(
                 conn,
-                "SELECT q.*, u.name AS run, (SELECT count(*) FROM queue_rows d "
-                "WHERE d.queue_id=q.id) AS n FROM queues q "
+                f"SELECT q.*, u.name AS run, {_SIZE} AS n FROM queues q "
                 "JOIN runs u ON u.id=q.run_id AND u.state='ready' AND u.archived_at IS NULL "
                 "WHERE q.closed_at IS NULL AND (? IS NULL OR q.run_id=?) "
                 "AND (? IS NULL OR q.purpose=?) ORDER BY q.id DESC",
@@ -122,18 +135,20 @@ class Queues(Family):
         ``last_label``, and ``per_hour`` over the last twenty (pauses over 5 minutes left out).
         """
         with self._connections.read() as conn:
-            n = conn.execute(
-                "SELECT count(*) FROM queue_rows WHERE queue_id=?", (queue_id,)
-            ).fetchone()[0]
+            n = conn.execute(f"SELECT {_SIZE} FROM queues q WHERE q.id=?", (queue_id,)).fetchone()
             done, unclear = conn.execute(
                 "SELECT count(*), coalesce(sum(l.verdict='unclear'), 0) FROM queues q "
+                "JOIN runs u ON u.id=q.run_id "
                 "JOIN current_labels c ON c.annotator=? AND c.criterion=q.criterion "
+                "AND c.row_id BETWEEN u.first_id AND u.last_id "
                 "JOIN queue_rows d ON d.queue_id=q.id AND d.row_id=c.row_id "
                 "JOIN labels l ON l.id=c.label_id WHERE q.id=?",
                 (annotator, queue_id),
             ).fetchone()
             later = conn.execute(
-                "SELECT count(*) FROM deferrals WHERE queue_id=? AND annotator=?",
+                "SELECT count(*) FROM queues q JOIN deferrals f ON f.queue_id=q.id "
+                "WHERE q.id=? AND f.annotator=? AND NOT EXISTS (SELECT 1 FROM current_labels c "
+                "WHERE c.row_id=f.row_id AND c.criterion=q.criterion AND c.annotator=f.annotator)",
                 (queue_id, annotator),
             ).fetchone()[0]
             recent = every(
@@ -144,7 +159,7 @@ class Queues(Family):
                 (annotator, queue_id),
             )
         return {
-            "n": n,
+            "n": n[0] if n else 0,
             "done": done,
             "unclear": unclear,
             "later": later,
@@ -152,6 +167,26 @@ class Queues(Family):
             "last_label": recent[0]["id"] if recent else None,
             "per_hour": _pace([r["day"] for r in recent]),
         }
+
+
+def _same_queue(conn: sqlite3.Connection, said: dict[str, Any]) -> dict | None:
+    same = " AND ".join(f"{c} IS ?" for c in said)
+    return one(
+        conn, f"SELECT * FROM queues WHERE {same} AND closed_at IS NULL", [*said.values()]
+    )
+
+
+def _place(
+    conn: sqlite3.Connection, queue_id: int | None, run_id: int, places: Sequence[tuple]
+) -> None:
+    ready_run(conn, run_id)
+    for place in places:
+        if not conn.execute(
+            "INSERT INTO queue_rows (queue_id, position, row_id, inclusion_p, stratum) "
+            "SELECT ?, ?, id, ?, ? FROM rows WHERE id=? AND run_id=?",
+            (queue_id, place[0], place[2], place[3], place[1], run_id),
+        ).rowcount:
+            raise RefusedError(f"Row {place[1]} is not of this run; the queue was not made.")
 
 
 _OPEN = (

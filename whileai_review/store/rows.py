@@ -7,6 +7,7 @@ from typing import Any
 
 from ._base import Family, every, marks, one, ready_run
 from .errors import NotFoundError
+from .runs import COMING, distinct_criteria
 
 BATCH = 2_000
 """Rows in memory at once while a run is walked."""
@@ -44,6 +45,7 @@ class Rows(Family):
         last = (found["first_id"] or 1) - 1
         while True:
             with self._connections.read() as conn:
+                ready_run(conn, run_id)  # deleted meanwhile: half a run is no run
                 batch = conn.execute(
                     "SELECT r.id, b.raw FROM rows r JOIN bodies b ON b.row_id=r.id "
                     "WHERE r.id>? AND r.id<=? AND +r.run_id=? ORDER BY r.id LIMIT ?",
@@ -138,14 +140,24 @@ class Rows(Family):
     def verdicts_of(self, row_id: int) -> list[dict]:
         """Every grader's verdict on one row: grader, criterion, verdict, value, reason."""
         with self._connections.read() as conn:
-            return every(
+            graders = every(
                 conn,
-                "SELECT g.name AS grader, g.id AS grader_id, s.criterion, s.verdict, s.value, "
-                "s.reason, s.judge_name FROM rows r JOIN graders g ON g.run_id=r.run_id "
-                "JOIN scores s ON s.grader_id=g.id AND s.row_id=r.id WHERE r.id=? "
-                "ORDER BY g.id, s.criterion",
-                (row_id,),
+                "SELECT g.id, g.name FROM rows r JOIN graders g ON g.run_id=r.run_id "
+                "AND g.kind<>? WHERE r.id=? ORDER BY g.id",
+                (COMING, row_id),
             )
+            # One probe a grader and criterion: by grader alone SQLite reads all its verdicts.
+            return [
+                {"grader": g["name"], "grader_id": g["id"], "criterion": criterion} | line
+                for g in graders
+                for criterion in sorted(distinct_criteria(conn, "scores", "grader_id", g["id"]))
+                for line in every(
+                    conn,
+                    "SELECT verdict, value, reason, judge_name FROM scores "
+                    "WHERE grader_id=? AND criterion=? AND row_id=?",
+                    (g["id"], criterion, row_id),
+                )
+            ]
 
     def ids_by_identity(self, run: int | str) -> dict[str, list[int]]:
         """The ids of every identity of a run; more than one where rows share it."""

@@ -4,138 +4,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
 
-from ._base import Family, event, every, marks, now, one, ready_run
+from ._base import Family, event, every, now, one, ready_run
 from .connection import Connections
-from .errors import RefusedError, StoreError
+from .errors import RefusedError
+from .loading import AliveMark, Load, grader_id, purge, purge_scores
 
+COMING = "coming"
+"""Kind of a grader whose verdicts are still on their way in; nobody sees it."""
 
-class NewRow(NamedTuple):
-    """One row on its way in, already read into columns."""
-
-    line: int
-    raw: str
-    identity: str
-    task: str
-    reply_chars: int
-    fields: str | None
-
-
-class Verdict(NamedTuple):
-    """A grader's verdict on the n-th row of a batch."""
-
-    grader_id: int
-    criterion: str
-    verdict: int | None
-    value: float | None
-    judge_name: str | None
-
-
-class Load:
-    """A run that is being loaded; nobody sees it before `finish`.
-
-    Batches are transactions of their own, so that a load of an hour holds up no label; a
-    load that fails or is killed leaves nothing (`fail`, or the sweep at the next start).
-    """
-
-    def __init__(self, family: Runs, run_id: int) -> None:
-        self._connections = family._connections
-        self.run_id = run_id
-        self.n_rows = 0
-        self.first_id: int | None = None
-        self.last_id: int | None = None
-
-    def add_grader(self, name: str, kind: str = "column") -> int:
-        """A grader of this run, by name; the same name gives the same id."""
-        with self._connections.write(durable=False) as conn:
-            return grader_id(conn, self.run_id, name, kind)
-
-    def add(self, rows: Sequence[NewRow], verdicts: Sequence[Sequence[Verdict]]) -> int:
-        """Put a batch of rows, each with its verdicts, in one transaction; the first new id."""
-        with self._connections.write(durable=False) as conn:
-            seq = conn.execute("SELECT seq FROM sqlite_sequence WHERE name='rows'").fetchone()
-            first = (seq[0] if seq else 0) + 1
-            run_id = self.run_id
-            conn.executemany(
-                "INSERT INTO rows (id, run_id, line, identity, task, reply_chars, fields) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (first + n, run_id, r.line, r.identity, r.task, r.reply_chars, r.fields)
-                    for n, r in enumerate(rows)
-                ),
-            )
-            conn.executemany(
-                "INSERT INTO bodies (row_id, raw) VALUES (?, ?)",
-                ((first + n, r.raw) for n, r in enumerate(rows)),
-            )
-            conn.executemany(
-                "INSERT INTO scores (grader_id, criterion, row_id, verdict, value, judge_name) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (v.grader_id, v.criterion, first + n, v.verdict, v.value, v.judge_name)
-                    for n, of_row in enumerate(verdicts)
-                    for v in of_row
-                ),
-            )
-        self.n_rows += len(rows)
-        self.first_id = first if self.first_id is None else self.first_id
-        self.last_id = first + len(rows) - 1
-        return first
-
-    def finish(
-        self,
-        content_hash: str,
-        n_bytes: int = 0,
-        refusals: Iterable[tuple[int, str, str]] = (),
-        tools: Sequence[str] = (),
-        fields: Iterable[tuple[str, str, int | None, str, str]] = (),
-        grader_id: int | None = None,
-    ) -> dict:
-        """Make the run visible, durably; `fields` are (name, kind, n_values, unit, direction)."""
-        with self._connections.write() as conn:
-            refused = list(refusals)
-            conn.executemany(
-                "INSERT INTO refusals (run_id, line, reason, text) VALUES (?, ?, ?, ?)",
-                ((self.run_id, *r) for r in refused),
-            )
-            conn.executemany(
-                "INSERT INTO run_tools (run_id, position, tool) VALUES (?, ?, ?)",
-                ((self.run_id, n, tool) for n, tool in enumerate(tools)),
-            )
-            conn.executemany(
-                "INSERT INTO run_fields (run_id, name, kind, n_values, unit, direction) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                ((self.run_id, *f) for f in fields),
-            )
-            tasks, identities = conn.execute(
-                "SELECT count(DISTINCT task), count(DISTINCT identity) FROM rows WHERE run_id=?",
-                (self.run_id,),
-            ).fetchone()
-            conn.execute(
-                "UPDATE runs SET state='ready', loader=NULL, content_hash=?, n_bytes=?, "
-                "n_rows=?, n_tasks=?, n_duplicates=?, n_refused=?, grader_id=?, "
-                "first_id=?, last_id=? WHERE id=?",
-                (
-                    content_hash,
-                    n_bytes,
-                    self.n_rows,
-                    tasks,
-                    self.n_rows - identities,
-                    len(refused),
-                    grader_id,
-                    self.first_id,
-                    self.last_id,
-                    self.run_id,
-                ),
-            )
-            event(conn, None, "load", self.run_id, f"{self.n_rows} rows")
-            return ready_run(conn, self.run_id)
-
-    def fail(self) -> None:
-        """Take everything of this load out again."""
-        _purge(self._connections, self.run_id)
+BATCH = 2_000
+"""Verdicts in one transaction."""
 
 
 class Runs(Family):
@@ -158,11 +39,10 @@ class Runs(Family):
         RefusedError
             When a run of this name is there already.
         """
+        if self._left_over(name):
+            self.sweep()
         with self._connections.write() as conn:
-            if conn.execute("SELECT 1 FROM runs WHERE name=?", (name,)).fetchone():
-                raise RefusedError(
-                    f"A run {name!r} is there already. Give this one another name (--as NAME)."
-                )
+            self._check_free(conn, name)
             mapping_id = conn.execute(
                 "INSERT INTO mappings (content, created_at) VALUES (?, ?)", (mapping, now())
             ).lastrowid
@@ -183,16 +63,52 @@ class Runs(Family):
                     now(),
                 ),
             )
-            return Load(self, int(cursor.lastrowid or 0))
+            run_id = int(cursor.lastrowid or 0)
+            # Held before anybody can see the line that it speaks for.
+            mark = AliveMark(self._connections.path, str(run_id))
+            mark.take()
+        return Load(self, run_id, mark)
+
+    def _left_over(self, name: str) -> bool:
+        with self._connections.read() as conn:
+            line = one(conn, "SELECT 1 FROM runs WHERE name=? AND state<>'ready'", (name,))
+        return line is not None
+
+    @staticmethod
+    def _check_free(conn: sqlite3.Connection, name: str) -> None:
+        there = one(conn, "SELECT state FROM runs WHERE name=?", (name,))
+        if there is not None:
+            is_there = "is there already" if there["state"] == "ready" else "is being loaded"
+            raise RefusedError(
+                f"A run {name!r} {is_there}. Give this one another name (--as NAME)."
+            )
 
     def sweep(self) -> int:
-        """Remove what loads of processes that are gone left behind; how many runs."""
+        """Remove what loads of processes that are gone left behind; how many there were.
+
+        A load that is going on, in this process or another one, is left alone.
+        """
         with self._connections.read() as conn:
-            left = every(conn, "SELECT id, loader FROM runs WHERE state<>'ready'")
-        dead = [r["id"] for r in left if not _alive(r["loader"])]
-        for run_id in dead:
-            _purge(self._connections, run_id)
-        return len(dead)
+            runs = every(conn, "SELECT id, state FROM runs WHERE state<>'ready'")
+            graders = every(conn, "SELECT id FROM graders WHERE kind=?", (COMING,))
+        n = 0
+        for left in runs:
+            mark = AliveMark(self._connections.path, str(left["id"]))
+            if mark.take():
+                try:
+                    purge(self._connections, left["id"])
+                finally:
+                    mark.release()
+                n += 1
+        for left in graders:
+            mark = AliveMark(self._connections.path, f"g{left['id']}")
+            if mark.take():
+                try:
+                    _forget_grader(self._connections, left["id"])
+                finally:
+                    mark.release()
+                n += 1
+        return n
 
     def runs(self, archived: bool = False) -> list[dict]:
         """Every ready run, newest first; archived ones only when asked for."""
@@ -230,7 +146,7 @@ class Runs(Family):
                 "WHERE run_id=? ORDER BY kind, name",
                 of,
             )
-            found["graders"] = every(conn, "SELECT * FROM graders WHERE run_id=? ORDER BY id", of)
+            found["graders"] = every(conn, "SELECT * FROM graders WHERE run_id=? AND kind<>? ORDER BY id", (*of, COMING))
         return found
 
     def run_by_content(self, content_hash: str, split_value: str | None = None) -> dict | None:
@@ -306,7 +222,7 @@ class Runs(Family):
             gone = self._free_deleted_name(conn, found["name"])
             conn.execute("UPDATE runs SET state='failed', name=? WHERE id=?", (gone, *of))
             event(conn, by, "delete", found["id"], found["name"])
-        _purge(self._connections, found["id"])
+        purge(self._connections, found["id"])
         return labels
 
     @staticmethod
@@ -339,20 +255,40 @@ class Runs(Family):
     ) -> int:
         """Put a grader's (row_id, criterion, verdict, value, reason) on a loaded run.
 
-        A verdict that was there is replaced, in one transaction. Returns the grader's id.
+        A verdict that was there is replaced. Nobody sees some of them: they come in batches
+        under a grader that is not shown, and are made the named one's in one step. Returns
+        the grader's id.
         """
+        given = list(verdicts)
         with self._connections.write() as conn:
             found = ready_run(conn, run)
-            grader_number = grader_id(conn, found["id"], grader, kind)
-            conn.executemany(
-                "INSERT OR REPLACE INTO scores "
-                "(grader_id, row_id, criterion, verdict, value, reason) VALUES (?, ?, ?, ?, ?, ?)",
-                ((grader_number, *v) for v in verdicts),
-            )
-            if found["grader_id"] is None:
-                conn.execute("UPDATE runs SET grader_id=? WHERE id=?", (grader_number, found["id"]))
-            event(conn, None, "verdicts", found["id"], grader)
-            return grader_number
+            if len(given) <= BATCH:
+                number = grader_id(conn, found["id"], grader, kind)
+                _put_scores(conn, number, given)
+                return self._graded(conn, found, grader, number)
+            coming = f"(coming {uuid.uuid4().hex}) {grader}"
+            number = grader_id(conn, found["id"], coming, COMING)
+            mark = AliveMark(self._connections.path, f"g{number}")
+            mark.take()
+        try:
+            for start in range(0, len(given), BATCH):
+                with self._connections.write(durable=False) as conn:
+                    ready_run(conn, found["id"])
+                    _put_scores(conn, number, given[start : start + BATCH])
+            with self._connections.write() as conn:
+                found = ready_run(conn, found["id"])
+                named = _rename_or_merge(conn, found["id"], number, grader, kind)
+                return self._graded(conn, found, grader, named)
+        finally:
+            _forget_grader(self._connections, number)
+            mark.release()
+
+    @staticmethod
+    def _graded(conn: sqlite3.Connection, run: dict, name: str, number: int) -> int:
+        if run["grader_id"] is None:
+            conn.execute("UPDATE runs SET grader_id=? WHERE id=?", (number, run["id"]))
+        event(conn, None, "verdicts", run["id"], name)
+        return number
 
     def verdict_revision(self, run: int | str) -> int:
         """A number that grows when verdicts are put on this run after it was loaded."""
@@ -368,9 +304,11 @@ class Runs(Family):
         with self._connections.read() as conn:
             found = ready_run(conn, run)
             names = {"overall"}
-            for grader in conn.execute("SELECT id FROM graders WHERE run_id=?", (found["id"],)):
-                names |= _distinct_criteria(conn, "scores", "grader_id", grader[0])
-            names |= _distinct_criteria(conn, "labels", "run_id", found["id"])
+            for grader in conn.execute(
+                "SELECT id FROM graders WHERE run_id=? AND kind<>?", (found["id"], COMING)
+            ):
+                names |= distinct_criteria(conn, "scores", "grader_id", grader[0])
+            names |= distinct_criteria(conn, "labels", "run_id", found["id"])
         return sorted(names, key=lambda c: (c != "overall", c))
 
     def people(self) -> list[str]:
@@ -390,7 +328,40 @@ class Runs(Family):
         return name
 
 
-def _distinct_criteria(conn: sqlite3.Connection, table: str, column: str, value: int) -> set[str]:
+def _put_scores(conn: sqlite3.Connection, grader: int, verdicts: Sequence[tuple]) -> None:
+    conn.executemany(
+        "INSERT OR REPLACE INTO scores (grader_id, row_id, criterion, verdict, value, reason) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        ((grader, *v) for v in verdicts),
+    )
+
+
+def _rename_or_merge(
+    conn: sqlite3.Connection, run_id: int, coming: int, name: str, kind: str
+) -> int:
+    there = one(conn, "SELECT id FROM graders WHERE run_id=? AND name=?", (run_id, name))
+    if there is None:
+        conn.execute("UPDATE graders SET name=?, kind=? WHERE id=?", (name, kind, coming))
+        return coming
+    conn.execute(
+        "INSERT OR REPLACE INTO scores (grader_id, criterion, row_id, verdict, value, reason) "
+        "SELECT ?, criterion, row_id, verdict, value, reason FROM scores WHERE grader_id=?",
+        (there["id"], coming),
+    )
+    return there["id"]
+
+
+def _forget_grader(connections: Connections, number: int) -> None:
+    """Take out a grader whose verdicts did not all come; one that has its name stays."""
+    with connections.read() as conn:
+        if one(conn, "SELECT 1 FROM graders WHERE id=? AND kind=?", (number, COMING)) is None:
+            return
+    purge_scores(connections, number)
+    with connections.write() as conn:
+        conn.execute("DELETE FROM graders WHERE id=? AND kind=?", (number, COMING))
+
+
+def distinct_criteria(conn: sqlite3.Connection, table: str, column: str, value: int) -> set[str]:
     # A loose scan along the index: one probe a criterion, not a pass over a million scores.
     found: set[str] = set()
     last = ""
@@ -402,45 +373,3 @@ def _distinct_criteria(conn: sqlite3.Connection, table: str, column: str, value:
             return found
         last = line[0]
         found.add(last)
-
-
-def grader_id(conn: sqlite3.Connection, run_id: int, name: str, kind: str) -> int:
-    """The grader of this name on this run, made when it is new."""
-    conn.execute(
-        "INSERT OR IGNORE INTO graders (run_id, name, kind, created_at) VALUES (?, ?, ?, ?)",
-        (run_id, name, kind, now()),
-    )
-    found: Any = conn.execute(
-        "SELECT id FROM graders WHERE run_id=? AND name=?", (run_id, name)
-    ).fetchone()
-    if found is None:
-        raise StoreError(f"The grader {name!r} could not be made.")
-    return int(found[0])
-
-
-def _purge(connections: Connections, run_id: int) -> None:
-    """Take out what nobody sees any more, in small bites so that no label waits for it."""
-    while True:
-        with connections.write(durable=False) as conn:
-            ids = [
-                r[0]
-                for r in conn.execute("SELECT id FROM rows WHERE run_id=? LIMIT 2000", (run_id,))
-            ]
-            if not ids:
-                break
-            conn.execute(f"DELETE FROM current_labels WHERE row_id IN ({marks(ids)})", ids)
-            conn.execute(f"DELETE FROM rows WHERE id IN ({marks(ids)})", ids)
-    with connections.write() as conn:
-        conn.execute("DELETE FROM runs WHERE id=? AND state<>'ready'", (run_id,))
-
-
-def _alive(loader: str | None) -> bool:
-    if not loader:
-        return False
-    try:
-        os.kill(int(loader), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -5,10 +5,11 @@ A step that has landed is never edited: a change is a new step below it.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connection import Connections, connect, explain
+from .connection import Connections, connect, explain, patiently
 from .errors import NewerStoreError, NotOursError
 
 if TYPE_CHECKING:
@@ -258,20 +259,23 @@ def prepare(path: Path, connections: Connections) -> None:
     """
     import sqlite3
 
-    conn = None
     try:
-        conn = connect(str(path))
-        if _check(conn, path) == len(STEPS):
-            return
-        conn.execute("PRAGMA journal_mode=WAL")
+        if path.exists() and path.stat().st_size:
+            # Read-only, so that a file which is not for us is not even recovered.
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as conn:
+                conn.execute("PRAGMA busy_timeout=10000")
+                done = _check(conn, path)
+                journal = conn.execute("PRAGMA journal_mode").fetchone()[0]
+            if done == len(STEPS) and journal == "wal":
+                return
+        with closing(connect(str(path))) as conn:
+            patiently(lambda: conn.execute("PRAGMA journal_mode=WAL").fetchone())
     except sqlite3.Error as error:
         raise explain(error, str(path)) from error
-    finally:
-        if conn is not None:
-            conn.close()
     with connections.write() as conn:
         done = _check(conn, path)  # another process may have been quicker
-        _migrate(conn, done)
+        if done < len(STEPS):
+            _migrate(conn)
 
 
 def _check(conn: sqlite3.Connection, path: Path) -> int:
@@ -292,18 +296,16 @@ def _check(conn: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def _migrate(conn: sqlite3.Connection, done: int) -> None:
+def _migrate(conn: sqlite3.Connection) -> None:
     from sqlite_utils import Database
     from sqlite_utils.migrations import Migrations
 
     steps = Migrations("whileai-review")
     for name, script in STEPS:
         steps(name=name)(_runner(script))
-    database = Database(conn)
-    if done < len(STEPS):
-        steps.apply(database)
-        conn.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        conn.execute(f"PRAGMA user_version={len(STEPS)}")
+    steps.apply(Database(conn))
+    conn.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    conn.execute(f"PRAGMA user_version={len(STEPS)}")
 
 
 def _runner(script: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
@@ -94,11 +95,11 @@ def load_file(
             raise NeedsMappingError(sniff)
         mapping = sniff.mapping
     origins = _checked_origins(origins, mapping)
-    wanted = name or Path(opened.name).name.split(".")[0] or "run"
+    wanted = name or store.free_name(_stem(opened.name))
     job = _Job(store, opened, mapping, origins, split, duplicates, grader, wanted)
     try:
         job.read(progress)
-        same = None if again else store.run_by_content(opened.content_hash, job.only_value())
+        same = None if again else store.run_by_content(opened.content_hash or "", job.only_value())
         if same is not None:
             job.fail()
             return _nothing_new(same, store)
@@ -306,6 +307,12 @@ class _Part:
             fields=self.fields.described(),
             grader_id=self.grader_id,
         )
+
+
+def _stem(name: str) -> str:
+    """A file's name without the ending that says its format: the name of a run."""
+    stem = re.sub(r"(?i)(\.(jsonl|ndjson|json|csv|tsv|parquet))?(\.gz)?$", "", Path(name).name)
+    return stem or "run"
 
 
 def _grader_name(first: dict, mapping: load.Mapping) -> str:

@@ -1,0 +1,570 @@
+"""The command line: ``whileai-review serve | load | trust | label ... | backup | demo``.
+
+Exit status: 0 it holds, 1 it does not, 2 the input is unusable, 3 not shown yet. One line says
+what is wrong; the traceback is for ``WHILEAI_REVIEW_DEBUG=1``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whileai_review import __version__
+
+DB_VARIABLE = "WHILEAI_REVIEW_DB"
+EXIT = {"passes": 0, "fails": 1, "not_measured": 3, "not_shown": 3}
+
+
+class Unusable(click.ClickException):
+    """The input can't be used: one line, exit status 2."""
+
+    exit_code = 2
+
+
+class _Group(click.Group):
+    """Help that keeps the order in which a person meets the commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def command(group: click.Group, name: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command of `group` whose expected errors are one line and exit status 2."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            from whileai_review.load import UnreadableError
+            from whileai_review.store import StoreError
+            from whileai_review.work.rules import RuleError
+
+            try:
+                return function(*args, **kwargs)
+            except (UnreadableError, StoreError, RuleError, ValueError, OSError) as error:
+                if os.environ.get("WHILEAI_REVIEW_DEBUG"):
+                    raise
+                raise Unusable(" ".join(str(error).split())) from error
+
+        return group.command(name)(run)
+
+    return decorate
+
+
+def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The store that a command works on."""
+    return click.option(
+        "--db",
+        type=click.Path(path_type=Path),
+        default="review.db",
+        envvar=DB_VARIABLE,
+        show_default=True,
+        show_envvar=True,
+        help="The database file; made when it is not there.",
+    )(function)
+
+
+def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Machine-readable output."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
+        function
+    )
+
+
+def map_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What the columns of a file mean."""
+    return click.option(
+        "--map",
+        "maps",
+        multiple=True,
+        metavar="OURS=THEIRS[:WORD=1,...]",
+        help="What a column means, e.g. prompt=question or reward=verdict:approve=1,reject=0; "
+        "reward:action=judge_action is a verdict on the criterion 'action'. Repeat.",
+    )(function)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="whileai-review")
+def main() -> None:
+    """Find out whether an LLM judge can be trusted, label gold, read the disagreements.
+
+    \b
+    Example:
+      whileai-review serve --demo
+    """
+
+
+@command(main, "serve")
+@click.option("--demo", is_flag=True, help="Load the demo runs into a database of their own.")
+@db_option
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True)
+@click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--host", "hosts", multiple=True, help="Name under which a proxy makes the app known. Repeat."
+)
+@click.option(
+    "--browser/--no-browser", default=None, help="Open the first page. [default: on a terminal]"
+)
+@click.pass_context
+def serve_command(
+    ctx: click.Context,
+    demo: bool,
+    db: Path,
+    port: int,
+    address: str,
+    hosts: Sequence[str],
+    browser: bool | None,
+) -> None:
+    """Start the app in this process.
+
+    \b
+    Example:
+      whileai-review serve --demo --port 8600
+    """
+    from whileai_review.ui.server import serve
+
+    asked = ctx.get_parameter_source("db")
+    if demo and asked is click.core.ParameterSource.DEFAULT:
+        db = demo_db()
+    with _open(db) as store:
+        store.sweep()
+        if demo:
+            _load_demo(store)
+    open_browser = sys.stdout.isatty() if browser is None else browser
+    serve(db, port=port, demo=demo, address=address, hosts=hosts, open_browser=open_browser)
+
+
+@command(main, "load")
+@click.argument("source")
+@db_option
+@map_option
+@click.option("--as", "name", help="Name of the run; also loads content that is here already.")
+@click.option(
+    "--gold",
+    "origins",
+    multiple=True,
+    metavar="COLUMN=KIND[:ANNOTATOR]",
+    help="Take a column as labels and say who gave them: human, program or model, "
+    "e.g. gold_reward=human or expected=program:unit-tests. Repeat.",
+)
+@click.option("--split", metavar="COLUMN", help="Make one run for each value of this column.")
+@click.option(
+    "--duplicates", type=click.Choice(["keep", "collapse", "last"]), default="keep",
+    show_default=True, help="Rows of equal identity: keep all, drop exact copies, or keep the last.",
+)  # fmt: skip
+@click.option("--onto", metavar="RUN", help="Join the file's verdicts onto this loaded run.")
+@click.option("--grader", help="Name of the judge that gave the verdicts.")
+@json_option
+def load_command(
+    source: str,
+    db: Path,
+    maps: Sequence[str],
+    name: str | None,
+    origins: Sequence[str],
+    split: str | None,
+    duplicates: str,
+    onto: str | None,
+    grader: str | None,
+    as_json: bool,
+) -> None:
+    """Load scored rollouts: a file, a folder, or - for standard input.
+
+    \b
+    Example:
+      whileai-review load runs/before.jsonl --map reward=verdict:approve=1,reject=0
+      whileai-review load literal.jsonl --onto before --grader "literal rubric"
+    """
+    from whileai_review import work
+
+    mapping = _mapping(source, maps, origins, onto is not None)
+    with _open(db) as store:
+        if onto is not None:
+            if not grader:
+                raise Unusable("--onto needs --grader NAME: whose verdicts are these?")
+            result = work.join_verdicts(store, onto, grader, source, mapping)
+            _say(result, as_json, _joined_text(result, onto, grader))
+            return
+        options: dict[str, Any] = {
+            "split": split, "duplicates": duplicates, "grader": grader, "mapping": mapping,
+            "origins": _origins(origins),
+        }  # fmt: skip
+        if source != "-" and Path(source).is_dir():
+            result = work.load_folder(store, source, **options)
+        else:
+            with _Progress(source) as progress:
+                result = work.load_file(
+                    store, source, name=name, again=name is not None, progress=progress, **options
+                )
+    _say(result, as_json, _loaded_text(result))
+
+
+@command(main, "trust")
+@click.argument("source")
+@db_option
+@map_option
+@click.option(
+    "--gold", help="Of a file: the label column. Of a run: human, program, model, or an import."
+)
+@click.option("--grader", help="Of a run: the judge, by name.")
+@click.option("--criterion", help="Of a run: what is judged.")
+@click.option("--allow-model-gold", is_flag=True, help="Of a file: let a model's labels count.")
+@json_option
+@click.pass_context
+def trust_command(
+    ctx: click.Context,
+    source: str,
+    db: Path,
+    maps: Sequence[str],
+    gold: str | None,
+    grader: str | None,
+    criterion: str | None,
+    allow_model_gold: bool,
+    as_json: bool,
+) -> None:
+    """Can the judge be trusted? SOURCE is a file, - for standard input, or a loaded run's name.
+
+    Exit status 0 passes, 1 fails, 3 not shown or not measured, 2 unusable input.
+
+    \b
+    Example:
+      whileai-review trust before --db review.db
+      whileai-review label export before --for-estimate | whileai-review trust -
+    """
+    from whileai_review import judge_trust, work
+
+    if source == "-" or Path(source).is_file():
+        from whileai_review import load
+
+        opened = load.open_source(source)
+        sniff = opened.sniff()
+        mapping = sniff.mapping.merged(load.parse_map(maps))
+        kept = [record.row for record in opened.records(mapping)]
+        report = judge_trust(kept, gold=gold or "gold_reward", allow_model_gold=allow_model_gold)
+        if opened.refused:
+            click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
+    else:
+        with _open(db, create=False) as store:
+            report = work.trust(store, source, grader, gold, criterion)
+    if as_json:
+        click.echo(json.dumps(report, default=str))
+    else:
+        if "headline" in report:
+            head = report["headline"]
+            click.echo(f"{head['word']}. {head['bold']}\n{head['grey']}\n")
+        click.echo(report.get("text") or str(report))
+    ctx.exit(EXIT[report["state"]])
+
+
+@main.group("label", cls=_Group)
+def label_group() -> None:
+    """Labels: from a file, to a file, by a rule.
+
+    \b
+    Example:
+      whileai-review label export before > labels.jsonl
+    """
+
+
+@command(label_group, "import")
+@click.argument("run")
+@click.argument("source")
+@db_option
+@map_option
+@click.option("--kind", type=click.Choice(["human", "program", "model"]), required=True,
+              help="Who gave labels that do not say it.")  # fmt: skip
+@click.option("--annotator", help="Name for labels that carry none; else file:<name>.")
+@click.option("--criterion", default="overall", show_default=True)
+@json_option
+def import_command(
+    run: str,
+    source: str,
+    db: Path,
+    maps: Sequence[str],
+    kind: str,
+    annotator: str | None,
+    criterion: str,
+    as_json: bool,
+) -> None:
+    """Put the labels of a file (or -) on a run; the same file again changes nothing.
+
+    \b
+    Example:
+      whileai-review label import before gold.jsonl --kind human --annotator ana
+    """
+    from whileai_review import load, work
+
+    mapping = load.parse_map(maps) if maps else None
+    with _open(db) as store:
+        result = work.import_labels(store, run, source, kind, annotator, criterion, mapping)
+    text = (
+        f"{result['matched']} of {result['labels']} labels matched, {result['new']} new, "
+        f"{result['changed']} changed, {result['unchanged']} unchanged, "
+        f"{result['unmatched']} named no row, {result['invalid']} not 0 or 1"
+    )
+    _say(result, as_json, "\n".join([text, *(f"! {w}" for w in result.get("warnings", []))]))
+
+
+@command(label_group, "export")
+@click.argument("run")
+@db_option
+@click.option("--for-estimate", is_flag=True,
+              help="Rows with the picked judge and gold, as Trust measures them.")  # fmt: skip
+@click.option("--history", is_flag=True, help="Every label ever given, undone ones too.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="A file instead of standard output."
+)
+def export_command(
+    run: str, db: Path, for_estimate: bool, history: bool, output: Path | None
+) -> None:
+    """Write the labels of a run as JSON lines.
+
+    \b
+    Example:
+      whileai-review label export before --for-estimate -o gold.jsonl
+    """
+    from whileai_review import work
+
+    with _open(db, create=False) as store:
+        _write_lines(work.export_labels(store, run, for_estimate, history), output)
+
+
+@command(label_group, "program")
+@click.argument("run")
+@db_option
+@click.option("--name", required=True, help="Of the rule; its labels are by rule:NAME.")
+@click.option("--pass", "passes", help="The condition for a pass, e.g. 'called(issue_credit)'.")
+@click.option("--when", default="", help="The condition for having a label at all.")
+@click.option("--rule", "rule_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A file with when: and pass: instead.")  # fmt: skip
+@click.option("--criterion", default="overall", show_default=True)
+@click.option("--preview", is_flag=True, help="Count and show examples, write nothing.")
+@json_option
+def program_command(
+    run: str,
+    db: Path,
+    name: str,
+    passes: str | None,
+    when: str,
+    rule_file: Path | None,
+    criterion: str,
+    preview: bool,
+    as_json: bool,
+) -> None:
+    """Label all rows that a rule applies to; running it again replaces its own labels only.
+
+    \b
+    Example:
+      whileai-review label program before --name billing --preview \\
+        --when 'completed(lookup_invoice)' \\
+        --pass 'result(lookup_invoice, amount) <= 200 and called(issue_credit)'
+    """
+    from whileai_review import work
+    from whileai_review.work.rules import parse_rule, read_rule
+
+    if (passes is None) == (rule_file is None):
+        raise Unusable("Give the rule: --pass (and --when), or --rule FILE.")
+    rule = (
+        read_rule(rule_file.read_text(encoding="utf-8"), criterion=criterion, name=name)
+        if rule_file is not None
+        else parse_rule(when, passes or "", criterion=criterion, name=name)
+    )
+    with _open(db, create=False) as store:
+        result = work.label_by_rule(store, run, rule, name, dry_run=preview)
+    _say(result, as_json, _rule_text(result, preview))
+
+
+@command(main, "backup")
+@click.argument("target", type=click.Path(path_type=Path))
+@db_option
+def backup_command(target: Path, db: Path) -> None:
+    """Copy the whole database to TARGET, also while others are writing.
+
+    \b
+    Example:
+      whileai-review backup review-monday.db
+    """
+    with _open(db, create=False) as store:
+        path = store.backup(target)
+    click.echo(f"{path}: {path.stat().st_size:,} bytes")
+
+
+@command(main, "demo")
+@db_option
+def demo_command(db: Path) -> None:
+    """Write the demo runs into the database that --db names.
+
+    \b
+    Example:
+      whileai-review demo --db try.db
+    """
+    with _open(db) as store:
+        _load_demo(store)
+        names = ", ".join(run["name"] for run in store.runs())
+    click.echo(f"{db}: {names}")
+
+
+def demo_db() -> Path:
+    """The demo's own database, kept between starts so that its labels are not lost."""
+    folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    folder = folder / "whileai-review"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="whileai-review-"))
+    return folder / "demo.db"
+
+
+def data_folder() -> Path:
+    """Where the demo's files lie: inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "_app" / "data"
+    return inside if inside.is_dir() else package.parent / "data"
+
+
+def _load_demo(store: Any) -> None:
+    from whileai_review import work
+
+    for name in ("recipe", "demo"):
+        work.load_demo(store, data_folder() / name)
+
+
+def _open(db: Path, create: bool = True) -> Any:
+    from whileai_review.store import open_store
+
+    return open_store(db, create=create)
+
+
+def _mapping(source: str, maps: Sequence[str], origins: Sequence[str], joining: bool) -> Any:
+    """What is recognised, with what the user said on top; None when nothing was said."""
+    from whileai_review import load
+
+    said = load.parse_map(maps)
+    golds = {}
+    for text in origins:
+        column = text.partition("=")[0]
+        if column not in said.keys and column not in said.keys.values():
+            golds[f"gold_reward{':' + column.partition(':')[2] if ':' in column else ''}"] = column
+    said = said.merged(load.Mapping(golds)) if golds else said
+    if not said.keys or joining or (source != "-" and Path(source).is_dir()):
+        return said if said.keys else None
+    if source == "-":
+        return said
+    return load.open_source(source).sniff().mapping.merged(said)
+
+
+def _origins(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    found = {}
+    for text in texts:
+        column, equals, rest = text.partition("=")
+        kind, _, annotator = rest.partition(":")
+        if not equals or not kind:
+            raise Unusable(f"--gold {text}: say COLUMN=human, COLUMN=program or COLUMN=model.")
+        found[column] = {"kind": kind, **({"annotator": annotator} if annotator else {})}
+    return found
+
+
+class _Progress:
+    """A progress bar on a terminal, silent when piped."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.shown = sys.stderr.isatty()
+
+    def __enter__(self) -> Callable[[int], None]:
+        return self._step if self.shown else lambda n: None
+
+    def _step(self, n: int) -> None:
+        click.echo(f"\r{self.source}: {n:,} rows", nl=False, err=True)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.shown:
+            click.echo("\r\033[K", nl=False, err=True)
+
+
+def _say(result: dict, as_json: bool, text: str) -> None:
+    click.echo(json.dumps(result, default=str) if as_json else text)
+
+
+def _loaded_text(result: dict) -> str:
+    if result.get("same_as"):
+        return result["notes"][0]
+    lines = [
+        f"{run['name']}: {run['n_rows']:,} rows, {run['n_tasks']:,} tasks" for run in result["runs"]
+    ]
+    parts = result.get("files", [result])
+    for part in parts:
+        lines += [
+            f"  line {line:,} refused: {reason}" for _, line, reason, _ in part["refused"][:10]
+        ]
+        hidden = part["n_refused"] - len(part["refused"][:10])
+        lines += [f"  and {hidden:,} more refused"] if hidden > 0 else []
+        if part["n_duplicates"]:
+            lines.append(
+                f"  {part['n_duplicates']:,} rows share an identity with an earlier one and were kept "
+                "apart (--duplicates collapse or last)"
+            )
+        if part["n_dropped"]:
+            lines.append(f"  {part['n_dropped']:,} duplicate rows dropped")
+        lines += [f"  {note}" for note in part["notes"]]
+        if part["label_columns"]:
+            lines.append(
+                f"  looks like gold, not taken: {', '.join(part['label_columns'])} "
+                "(say who labelled with --gold COLUMN=human|program|model)"
+            )
+        lines += [
+            f"  {o['n']:,} labels of {o['run'] or 'a deleted run'} fit these rollouts (Runs page)"
+            for o in part["offers"]
+        ]
+    lines += [f"  not loaded: {f['reason']}" for f in result.get("failed", [])]
+    return "\n".join(lines)
+
+
+def _joined_text(result: dict, onto: str, grader: str) -> str:
+    text = (
+        f"{grader} on {onto}: {result['matched']:,} of {result['n_rows']:,} rows matched, "
+        f"{result['unmatched']:,} unmatched, {result['conflicting']:,} conflicting, "
+        f"{result['no_verdict']:,} without a verdict"
+    )
+    if result["unmatched_keys"]:
+        text += f"\n  unmatched: {', '.join(result['unmatched_keys'])}"
+    return text
+
+
+def _rule_text(result: dict, preview: bool) -> str:
+    lines = [
+        f"{result['n_pass']:,} pass, {result['n_fail']:,} fail, {result['n_no_label']:,} no label "
+        f"of {result['n']:,} rows"
+    ]
+    for outcome, examples in result["examples"].items():
+        if preview and examples:
+            lines.append(f"  {outcome}: " + ", ".join(e["row"] for e in examples))
+    if not preview:
+        lines.append(
+            f"  {result['new']:,} new, {result['changed']:,} changed, "
+            f"{result['unchanged']:,} unchanged, {result['withdrawn']:,} withdrawn"
+        )
+    return "\n".join(lines)
+
+
+def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
+    import orjson
+
+    stream = output.open("wb") if output is not None else click.get_binary_stream("stdout")
+    try:
+        for line in lines:
+            try:
+                text = orjson.dumps(line)
+            except TypeError:  # an integer over 64 bits
+                text = json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            stream.write(text + b"\n")
+        stream.flush()
+    finally:
+        if output is not None:
+            stream.close()
