@@ -141,7 +141,8 @@ class Labels(Family):
             )
             if again is not None:
                 return again
-            where, values = "", [annotator]
+            values: list[Any] = [annotator]
+            where = ""
             for column, value in (("queue_id", queue_id), ("id", label_id)):
                 if value is not None:
                     where += f" AND l.{column}=?"
@@ -174,6 +175,11 @@ class Labels(Family):
     def defer(self, queue_id: int, annotator: str, row_id: int) -> None:
         """Put a row at the end of one's own order of a queue."""
         with self._connections.write() as conn:
+            _labelable(conn, row_id)
+            if not conn.execute(
+                "SELECT 1 FROM queue_rows WHERE queue_id=? AND row_id=?", (queue_id, row_id)
+            ).fetchone():
+                raise NotFoundError("This row is not in this queue.")
             turn = conn.execute(
                 "SELECT coalesce(max(turn), 0) + 1 FROM deferrals WHERE queue_id=? AND annotator=?",
                 (queue_id, annotator),

@@ -15,9 +15,7 @@ from .errors import NotFoundError, RefusedError
 HOW = ("random", "one_per_task", "group", "census", "picked", "imported")
 
 
-_SIZE = (
-    "(SELECT coalesce(max(d.position) + 1, 0) FROM queue_rows d WHERE d.queue_id=q.id)"
-)
+_SIZE = "(SELECT coalesce(max(d.position) + 1, 0) FROM queue_rows d WHERE d.queue_id=q.id)"
 """Rows of a queue; positions have no gaps, so nothing is counted on a key press."""
 
 BATCH = 2_000
@@ -171,9 +169,7 @@ class Queues(Family):
 
 def _same_queue(conn: sqlite3.Connection, said: dict[str, Any]) -> dict | None:
     same = " AND ".join(f"{c} IS ?" for c in said)
-    return one(
-        conn, f"SELECT * FROM queues WHERE {same} AND closed_at IS NULL", [*said.values()]
-    )
+    return one(conn, f"SELECT * FROM queues WHERE {same} AND closed_at IS NULL", [*said.values()])
 
 
 def _place(

@@ -146,7 +146,9 @@ class Runs(Family):
                 "WHERE run_id=? ORDER BY kind, name",
                 of,
             )
-            found["graders"] = every(conn, "SELECT * FROM graders WHERE run_id=? AND kind<>? ORDER BY id", (*of, COMING))
+            found["graders"] = every(
+                conn, "SELECT * FROM graders WHERE run_id=? AND kind<>? ORDER BY id", (*of, COMING)
+            )
         return found
 
     def run_by_content(self, content_hash: str, split_value: str | None = None) -> dict | None:
@@ -362,7 +364,7 @@ def _forget_grader(connections: Connections, number: int) -> None:
 
 
 def distinct_criteria(conn: sqlite3.Connection, table: str, column: str, value: int) -> set[str]:
-    # A loose scan along the index: one probe a criterion, not a pass over a million scores.
+    """The criteria of a grader or a run, by one probe each, not a pass over a million lines."""
     found: set[str] = set()
     last = ""
     while True:
