@@ -169,16 +169,23 @@ def encoding_of(head: bytes, name: str) -> tuple[str, int]:
         if head.startswith(bom):
             return encoding, len(bom)
     sample = head[:4096]
-    even, odd = sample[::2].count(0), sample[1::2].count(0)
-    half = len(sample) // 2
-    if half and max(even, odd) > 0.4 * half and min(even, odd) < 0.05 * half + 1:
+    if len(sample) > 3 and (not any(sample[1:4:2]) or not any(sample[0:4:2])):
         raise UnreadableError(
             f"{name} looks like UTF-16 without a byte-order mark. Save it as UTF-8."
         )
     controls = sum(sample.count(c) for c in range(32) if c not in (9, 10, 12, 13, 27))
-    if controls > 0.05 * len(sample):
+    # Text may hold a few control characters; other bytes than UTF-8 beside them are no text.
+    if controls > (0.3 if _is_utf8(sample) else 0.05) * len(sample):
         raise UnreadableError(f"{name} is a binary file, not text. Save the rows as JSON lines.")
     return "utf-8", 0
+
+
+def _is_utf8(sample: bytes) -> bool:
+    try:
+        sample.decode()
+    except UnicodeDecodeError as error:
+        return len(sample) - error.start < 4  # a letter cut in two
+    return True
 
 
 def utf8_blocks(stream: Stream) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 import orjson
 
 from whileai_review.load._bytes import BLOCK, Origin, Stream, encoding_of, not_in
-from whileai_review.load._foreign import foreign_bytes
+from whileai_review.load._foreign import foreign_bytes, foreign_json
 from whileai_review.load._json import PARTS_OF_A_ROW
 from whileai_review.load._names import OURS, PROMPT, REPLY, plain
 from whileai_review.load._parse import kind_name
@@ -129,7 +129,7 @@ def _is_row(value: dict, ending: str) -> bool:
         for key, inner in value.items()
         if isinstance(inner, list) and inner and isinstance(inner[0], dict)
     ]
-    if any(key not in PARTS_OF_A_ROW for key in lists):
+    if foreign_json(value) or any(key not in PARTS_OF_A_ROW for key in lists):
         return False
     known = {*OURS, *PROMPT, *REPLY}
     return ending != ".json" or any(plain(key) in known for key in value)

@@ -27,11 +27,15 @@ class Question:
         Columns that may be it.
     why : str
         One line for the person.
+    blocks : bool
+        True when the file has verdicts that cannot be read without the answer. A file with
+        other open questions loads, and what is open stays out of the mapping.
     """
 
     key: str
     candidates: list[str]
     why: str
+    blocks: bool = False
 
 
 @dataclass
@@ -123,7 +127,7 @@ class _Look:
         return [column for name, column in self.columns.items() if plain(name) in wanted]
 
     def ask(self, key: str, candidates: list[Column], why: str) -> None:
-        self.questions.append(Question(key, [c.name for c in candidates], why))
+        self.questions.append(Question(key, [c.name for c in candidates], why, key == "reward"))
 
     def take(self, key: str, wanted: list[str], fits: Callable[[Column], bool], what: str) -> bool:
         """Map `key` when our own name or exactly one other name fits; ask when several do."""
