@@ -74,10 +74,11 @@ def new_page(browser):
     """Return a function that opens a page in a fresh profile and records its requests."""
     contexts = []
 
-    def open_page(width=1440, height=900, dark=False):
+    def open_page(width=1440, height=900, dark=False, **options):
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
+            **options,
         )
         context.set_default_timeout(20_000)
         contexts.append(context)

@@ -4,7 +4,7 @@ Every image below points at a host of its own; a request to it is the failure.
 """
 
 import json
-from urllib.parse import urlsplit
+from urllib.parse import urlencode
 
 import pytest
 
@@ -33,27 +33,19 @@ def row_of(text):
 
 
 @pytest.fixture
-def show(serve_app, page, tmp_path):
+def show(serve_app, new_page, tmp_path):
     def show(row, **query):
         db = tmp_path / "rows.json"
         db.write_text(json.dumps([row]))
-        server = serve_app("record_app.py", db=db)
         # The second line is taken away: what follows holds by escaping alone.
-        page.route("**/*", lambda route: without_policy(route, server))
-        page.goto(server.url + "/?" + "&".join(f"{k}={v}" for k, v in query.items()))
+        page = new_page(bypass_csp=True)
+        page.route(BEACON + "/**", lambda route: route.abort())
+        page.goto(serve_app("record_app.py", db=db).url + "/?" + urlencode(query))
         page.wait_for_selector("[data-wr-ready='0']", state="attached")
         page.wait_for_timeout(700)
         return page
 
     return show
-
-
-def without_policy(route, server):
-    if urlsplit(route.request.url).port != server.port:
-        return route.abort()
-    answer = route.fetch()
-    headers = {k: v for k, v in answer.headers.items() if k != "content-security-policy"}
-    return route.fulfill(response=answer, headers=headers)
 
 
 def foreign(page):

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -113,18 +113,19 @@ def serve(
     _log_to_stderr()
     url = f"http://{_display(address)}:{port}"
     app = build_app(script, address, hosts, after_start=lambda: _started(url, open_browser))
-    app.run(
-        config={
-            "server.address": address,
-            "server.port": port,
-            "server.headless": True,
-            "server.fileWatcherType": "none",
-            "server.enableStaticServing": False,
-            "browser.gatherUsageStats": False,
-            # The welcome text looks up this machine's outside address.
-            "logger.hideWelcomeMessage": True,
-        }
-    )
+    with suppress(KeyboardInterrupt):  # uvicorn raises it once more after a clean stop
+        app.run(
+            config={
+                "server.address": address,
+                "server.port": port,
+                "server.headless": True,
+                "server.fileWatcherType": "none",
+                "server.enableStaticServing": False,
+                "browser.gatherUsageStats": False,
+                # The welcome text looks up this machine's outside address.
+                "logger.hideWelcomeMessage": True,
+            }
+        )
 
 
 def build_app(
