@@ -65,3 +65,15 @@ def make():
         queue = staticmethod(put_queue)
 
     return Make
+
+
+@pytest.fixture(scope="session")
+def make_static():
+    """As `make`, for property tests, which take no fixture of a single test."""
+
+    class Make:
+        run = staticmethod(put_run)
+        ids = staticmethod(ids_of)
+        queue = staticmethod(put_queue)
+
+    return Make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from ._base import Family, event, marks, now, ready_run
@@ -119,27 +120,22 @@ class Load:
             self._still_loading(conn)
             seq = conn.execute("SELECT seq FROM sqlite_sequence WHERE name='rows'").fetchone()
             first = (seq[0] if seq else 0) + 1
-            run_id = self.run_id
+            ids = range(first, first + len(rows))
+            lines, raws, identities, tasks, chars, fields = zip(*rows, strict=True)
             conn.executemany(
                 "INSERT INTO rows (id, run_id, line, identity, task, reply_chars, fields) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (first + n, run_id, r.line, r.identity, r.task, r.reply_chars, r.fields)
-                    for n, r in enumerate(rows)
+                zip(
+                    ids, repeat(self.run_id), lines, identities, tasks, chars, fields, strict=False
                 ),
             )
             conn.executemany(
-                "INSERT INTO bodies (row_id, raw) VALUES (?, ?)",
-                ((first + n, r.raw) for n, r in enumerate(rows)),
+                "INSERT INTO bodies (row_id, raw) VALUES (?, ?)", zip(ids, raws, strict=True)
             )
             conn.executemany(
-                "INSERT INTO scores (grader_id, criterion, row_id, verdict, value, judge_name) "
+                "INSERT INTO scores (grader_id, criterion, verdict, value, judge_name, row_id) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (v.grader_id, v.criterion, first + n, v.verdict, v.value, v.judge_name)
-                    for n, of_row in enumerate(verdicts)
-                    for v in of_row
-                ),
+                [(*v, row_id) for row_id, given in zip(ids, verdicts, strict=True) for v in given],
             )
         self.n_rows += len(rows)
         self.first_id = first if self.first_id is None else self.first_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -108,8 +109,8 @@ class Rows(Family):
         """One short field of every row: (ids, values); None where the row lacks it."""
         with self._connections.read() as conn:
             found = ready_run(conn, run)
-            # A JSON path of SQLite's has no way to write a quote or a backslash in a name.
-            odd = '"' in field or "\\" in field
+            # SQLite compares a name with the JSON as written, escapes and all.
+            odd = not re.fullmatch(r"[\w.\-/ \[\]$#:]*", field, re.ASCII)
             got = conn.execute(
                 f"SELECT id, {'fields, ?' if odd else 'json_extract(fields, ?)'} FROM rows "
                 "WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
@@ -117,7 +118,8 @@ class Rows(Family):
             ).fetchall()
         ids = [g[0] for g in got]
         if odd:
-            return ids, [orjson.loads(g[1] or "{}").get(field) for g in got]
+            values = [orjson.loads(g[1] or "{}").get(field) for g in got]
+            return ids, [int(v) if isinstance(v, bool) else v for v in values]
         return ids, [g[1] for g in got]
 
     def rows_with(self, run: int | str, field: str, value: str) -> set[int]:
