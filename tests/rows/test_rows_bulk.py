@@ -60,3 +60,10 @@ def test_many_rows_read_as_each_of_them(many):
 def test_an_integer_beyond_any_float_is_no_verdict_and_no_crash(value):
     codes, _ = _bulk.verdict_codes([1, value, None])
     assert codes.tolist() == [1, -1, -1]
+
+
+def test_a_final_text_equal_to_the_last_message_counts_once_though_it_is_another_object():
+    text, twin = "".join(["the ", "reply"]), "".join(["the re", "ply"])
+    assert text is not twin
+    row = {"final_text": text, "messages": [{"role": "assistant", "content": twin}]}
+    assert _bulk.reply_lengths([row]) == [len(text)]
