@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whileai_review import rows
@@ -228,6 +228,7 @@ def test_an_empty_reply_stays_as_it_is(value):
     assert "final_text" not in Mapping().apply({"prompt": "Hi"})
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["messages", "steps", "tools", "prompt", "final_text"]),

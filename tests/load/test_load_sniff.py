@@ -36,6 +36,17 @@ def test_other_values_of_a_verdict_are_asked_about(values):
     assert keys_asked(sniffed) == ["reward"]
 
 
+def test_a_score_without_a_verdict_is_asked_about_and_loads_as_a_metric():
+    sniffed = look({"score": 0.7}, {"score": 3})
+    (question,) = sniffed.questions
+    assert (
+        question.why
+        == "No verdict of 0 and 1: score holds numbers from 0.7 to 3. Which values pass?"
+    )
+    assert not question.blocks
+    assert list(sniffed.mapping.metrics) == ["score"]
+
+
 def test_text_forms_are_verdicts_in_a_table_only():
     rows = [{"passed": "true"}, {"passed": "0"}]
     assert look(*rows, tabular=True).mapping.keys == {"reward": "passed"}

@@ -7,7 +7,7 @@ import gzip
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whileai_review import load
@@ -137,6 +137,7 @@ def test_numbers_of_a_metric_are_read_from_text():
 cells = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
 def test_any_text_written_as_csv_comes_back(table, end):
     out = io.StringIO()

@@ -18,11 +18,11 @@ import orjson
 from whileai_review.load._types import Ledger
 
 LONG = 19
-"""Digits from which an integer may need more than 64 bits."""
+"""Digits from which a negative integer may need more than 64 bits; a positive one from 20."""
 
 _ONLY_DIGITS = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
 _LONG_RUN = b"0" * LONG
-_LONG_NUMBER = re.compile(rb"[:\[,\s]-?[0-9]{19}")
+_LONG_NUMBER = re.compile(rb"[:\[,\s](?:-[0-9]{19}|[0-9]{20})")
 _STRIDE = 6  # 19 digits in a row cover three positions in a row that are multiples of 6
 
 NO_VALUE = "NaN, Infinity or a number too large, read as no value"
@@ -183,7 +183,7 @@ def dumps(obj: Any) -> str:
 
 
 def has_long_number(line: bytes) -> bool:
-    """Whether a number of 19 digits or more may stand in the line."""
+    """Whether a number of more than 64 bits may stand in the line."""
     return _LONG_RUN in line.translate(_ONLY_DIGITS) and _LONG_NUMBER.search(line) is not None
 
 

@@ -14,6 +14,9 @@ from whileai_review.load.mapping import Mapping
 FEW = 50
 """Distinct values up to which a column may tell runs apart."""
 
+WORDS = 10
+"""Distinct values up to which a column of words may be a verdict."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -126,8 +129,8 @@ class _Look:
     def named(self, wanted: list[str]) -> list[Column]:
         return [column for name, column in self.columns.items() if plain(name) in wanted]
 
-    def ask(self, key: str, candidates: list[Column], why: str) -> None:
-        self.questions.append(Question(key, [c.name for c in candidates], why, key == "reward"))
+    def ask(self, key: str, candidates: list[Column], why: str, blocks: bool = False) -> None:
+        self.questions.append(Question(key, [c.name for c in candidates], why, blocks))
 
     def take(self, key: str, wanted: list[str], fits: Callable[[Column], bool], what: str) -> bool:
         """Map `key` when our own name or exactly one other name fits; ask when several do."""
@@ -176,7 +179,8 @@ class _Look:
         fit = [c for c in named if c.zero_one]
         if own is not None and own.filled:
             others = "" if not fit else f" {_list(fit)} may be meant instead."
-            self.ask("reward", [own, *fit], f"reward {_holds(own)}: which values pass?{others}")
+            why = f"reward {_holds(own)}: which values pass?{others}"
+            self.ask("reward", [own, *fit], why, blocks=True)
         elif len(fit) == 1:
             self.keys["reward"] = fit[0].name
         elif fit:
@@ -186,13 +190,15 @@ class _Look:
                 [c for c in (*named, *self.named(names.VERDICT_WORDS)) if c.filled]
             )
 
-    def _ask_about_words(self, found: list[Column]) -> None:
+    def _ask_about_values(self, found: list[Column]) -> None:
         zero_one = [c for c in found if c.zero_one]
         if len(found) == 1 and zero_one:
             self.keys["reward"] = found[0].name
         elif found:
             held = "; ".join(f"{c.name} {_holds(c)}" for c in found[:4])
-            self.ask("reward", found, f"No column of 0 and 1: {held}. Which values pass?")
+            # A number that is no verdict is kept as a metric: nothing is lost by loading.
+            blocks = not all(c.numeric for c in found)
+            self.ask("reward", found, f"No verdict of 0 and 1: {held}. Which values pass?", blocks)
 
     def aside(self, key: str, wanted: list[str]) -> None:
         """A key worth having and not worth a question: mapped when exactly one column fits."""
