@@ -184,11 +184,11 @@ class _Look:
         elif len(fit) == 1:
             self.keys["reward"] = fit[0].name
         elif fit:
-            self.ask("reward", fit, f"{_list(fit)} may each be the judge's verdict.")
+            self.ask("reward", fit, f"{_list(fit)} may each be the judge's verdict.", blocks=True)
         else:
-            self._ask_about_words(
-                [c for c in (*named, *self.named(names.VERDICT_WORDS)) if c.filled]
-            )
+            words = [c for c in self.named(names.VERDICT_WORDS) if c.few]
+            words = [c for c in words if len(c.values) <= WORDS]
+            self._ask_about_values([c for c in (*named, *words) if c.filled])
 
     def _ask_about_values(self, found: list[Column]) -> None:
         zero_one = [c for c in found if c.zero_one]
