@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from whileai_review.store import NewRow, Verdict, open_store
+from whileai_review.store import open_store
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def fresh_db(tmp_path):
 
 
 def new_rows(n, start=0, chars=20):
-    """n rows of five rollouts a task."""
+    """n rows of five rollouts a task: line, raw, identity, task, characters, fields."""
     return [
-        NewRow(
+        (
             i + 1,
             json.dumps(
                 {"prompt": f"ask {i // 5}", "final_text": "x" * chars, "rollout_id": f"r{i}"}
@@ -37,10 +37,10 @@ def put_run(store, name="base", n=20, verdicts=True, batch=2_000, chars=20):
     for start in range(0, n, batch):
         rows = new_rows(min(batch, n - start), start, chars)
         scores = [
-            [Verdict(grader, "overall", i % 2, float(i % 2), None)] if verdicts else []
-            for i in range(len(rows))
+            (i, grader, "overall", i % 2, float(i % 2), None)
+            for i in range(len(rows) if verdicts else 0)
         ]
-        load.add(rows, scores)
+        load.add(*zip(*rows, strict=True), scores)
     return load.finish(f"hash of {name}", n_bytes=n * 100, grader_id=grader)
 
 

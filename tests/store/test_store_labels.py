@@ -247,7 +247,7 @@ def test_labels_carried_over_leave_out_undone_ones_and_rollouts_held_twice(
     fresh_db.undo_label("anna", "u", label_id=fresh_db.labels_of(row + 1)[0]["id"])
     load = fresh_db.begin_run("longer", "b.jsonl", "jsonl")
     rows = make.rows(3)
-    load.add([*rows, rows[2]], [[], [], [], []])  # r2 twice: nobody can say which is meant
+    load.add(*zip(*rows, rows[2], strict=True))  # r2 twice: nobody can say which is meant
     longer = load.finish("b")
     carried = fresh_db.labels_for(longer["id"], run["id"])
     assert [(x["identity"], x["to_row"]) for x in carried] == [("r0", longer["first_id"])]

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whileai_review.store import NewRow, RefusedError, open_store
+from whileai_review.store import RefusedError, open_store
 
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 ACTS = st.lists(
@@ -144,18 +144,16 @@ def test_the_text_of_rows_comes_out_as_it_went_in(texts):
     """NUL, right-to-left marks, emoji, quotes: text is data (field-reports 8)."""
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder, "review.db")) as store:
         rows = [
-            NewRow(
-                n, json.dumps({"prompt": task, "final_text": reply}), who, task, len(reply), None
-            )
+            (n, json.dumps({"prompt": task, "final_text": reply}), who, task, len(reply), None)
             for n, (who, task, reply) in enumerate(texts)
         ]
         load = store.begin_run("run", "a", "jsonl")
-        load.add(rows, [[] for _ in rows])
+        load.add(*zip(*rows, strict=True))
         run = load.finish("hash")
         ids, identities = store.identities(run["id"])
-        assert identities == [r.identity for r in rows]
-        assert store.tasks_of(run["id"])[1] == [r.task for r in rows]
-        assert [store.row(i)["raw"] for i in ids] == [r.raw for r in rows]
+        assert identities == [r[2] for r in rows]
+        assert store.tasks_of(run["id"])[1] == [r[3] for r in rows]
+        assert [store.row(i)["raw"] for i in ids] == [r[1] for r in rows]
         assert [(r.get("prompt"), r.get("final_text")) for r in store.rows(run["id"])] == [
             (task, reply) for _, task, reply in texts
         ]
@@ -199,7 +197,7 @@ def test_text_that_no_utf8_can_hold_is_refused_in_one_line(make_static):
 def test_a_field_of_any_name_gives_its_values(fields):
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder, "review.db")) as store:
         load = store.begin_run("run", "a", "jsonl")
-        load.add([NewRow(1, "{}", "a", "t", 0, json.dumps(fields))], [[]])
+        load.add([1], ["{}"], ["a"], ["t"], [0], [json.dumps(fields)])
         run = load.finish("hash")
         for name in ('a"b', "a\\b", "a.b", "[0]", "$", "é", "#"):
             assert store.field_values(run["id"], name)[1] == [fields.get(name)]

@@ -1,7 +1,7 @@
 """Hot questions are answered through an index, with work that the size of the run does not set."""
 
 import re
-import sqlite3
+import sqlite3  # noqa: TID251
 from contextlib import contextmanager
 
 import pytest

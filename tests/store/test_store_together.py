@@ -163,14 +163,14 @@ LABELLER = """
 
 LOADER = """
     import sys
-    from whileai_review.store import NewRow, open_store
+    from whileai_review.store import open_store
     store = open_store(sys.argv[1])
     load = store.begin_run("half", "half.jsonl", "jsonl")
     grader = load.add_grader("judge")
     n = 0
     while True:
-        rows = [NewRow(n + i, "{}", f"h{n + i}", "t", 0, None) for i in range(500)]
-        load.add(rows, [[] for _ in rows])
+        names = [f"h{n + i}" for i in range(500)]
+        load.add(range(n, n + 500), ["{}"] * 500, names, ["t"] * 500, [0] * 500, [None] * 500)
         n += 500
         print(n, flush=True)
 """
@@ -222,7 +222,7 @@ def test_the_sweep_leaves_a_living_load_alone_in_whatever_process(fresh_db, make
     loader = python(LOADER, fresh_db.path)
     loader.stdout.readline()
     load = fresh_db.begin_run("mine", "mine.jsonl", "jsonl")
-    load.add(make.rows(5), [[] for _ in range(5)])
+    load.add(*zip(*make.rows(5), strict=True))
     with fresh_db._connections.write() as conn:
         # as seen from another container: no such process here
         conn.execute("UPDATE runs SET loader='4999999' WHERE name='half'")
@@ -248,7 +248,7 @@ def test_the_name_of_a_killed_load_is_free_again_and_of_a_living_one_is_not(fres
 def test_a_failed_load_leaves_nothing_and_a_finished_one_stays(fresh_db, make):
     load = fresh_db.begin_run("a", "a", "jsonl")
     load.add_grader("judge")
-    load.add(make.rows(5), [[] for _ in range(5)])
+    load.add(*zip(*make.rows(5), strict=True))
     load.fail()
     assert fresh_db.runs(archived=True) == []
     run = make.run(fresh_db, "b")
@@ -294,14 +294,14 @@ def test_verdicts_in_batches_are_seen_whole_or_not_at_all(fresh_db, make):
     first = fresh_db.add_verdicts("base", "second", [(i, "overall", 1, 1.0, None) for i in rows])
     assert fresh_db.columns("base", first, "overall")["verdict"] == [1] * 5_000
 
-    class Cut(Exception):
+    class CutError(Exception):
         pass
 
     def verdicts():
         yield from ((i, "overall", 0, 0.0, None) for i in rows[:4_500])
-        raise Cut
+        raise CutError
 
-    with pytest.raises(Cut):
+    with pytest.raises(CutError):
         fresh_db.add_verdicts("base", "second", verdicts())
     assert set(fresh_db.columns("base", first, "overall")["verdict"]) == {1}
     again = fresh_db.add_verdicts("base", "second", [(i, "overall", 0, 0.0, "r") for i in rows])

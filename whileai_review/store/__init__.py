@@ -29,7 +29,7 @@ from .errors import (
     StoreError,
 )
 from .labels import ESTIMATING, Labels
-from .loading import Load, NewRow, Verdict
+from .loading import Load
 from .queues import Queues
 from .reports import Reports
 from .rows import Rows, field_text
@@ -40,7 +40,6 @@ __all__ = [
     "ESTIMATING",
     "DamagedStoreError",
     "Load",
-    "NewRow",
     "NewerStoreError",
     "NotFoundError",
     "NotOursError",
@@ -48,7 +47,6 @@ __all__ = [
     "RefusedError",
     "Store",
     "StoreError",
-    "Verdict",
     "field_text",
     "open_store",
     "utc",

@@ -26,6 +26,12 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 BUSY_SECONDS = 10.0
 """How long a writer waits for another one before it says "not saved"."""
 
+ASK_AGAIN = 0.001
+"""Seconds between two tries to write while somebody else does."""
+
+GAP = 0.002
+"""Seconds that a long write leaves free after each of its batches, for whoever waits."""
+
 CACHE_KIB = 64 * 1024
 """Page cache of a connection."""
 
@@ -42,6 +48,7 @@ class Connections:
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._file: tuple[int, int] | None = None
         self.closed = False
 
@@ -62,6 +69,20 @@ class Connections:
         ``durable=False`` is for the batches of a load, whose last transaction is durable and
         makes those before it so too (one write-ahead log).
         """
+        # Threads of this process wait here, where the one that is done wakes the next; other
+        # processes are asked again and again (`_begin_immediate`).
+        if not self._writing.acquire(timeout=BUSY_SECONDS):
+            raise busy(self.path)
+        try:
+            with self._transaction(durable) as conn:
+                yield conn
+        finally:
+            self._writing.release()
+        if not durable:
+            time.sleep(GAP)
+
+    @contextmanager
+    def _transaction(self, durable: bool) -> Iterator[sqlite3.Connection]:
         with self._lend() as conn:
             if not durable:
                 conn.execute("PRAGMA synchronous=NORMAL")
@@ -153,10 +174,16 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _begin_immediate(conn: sqlite3.Connection) -> None:
-    patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
+    # SQLite's busy handler sleeps longer and longer, up to 0.1 s, and misses every gap that a
+    # load leaves between its batches; asking each millisecond does not.
+    conn.execute("PRAGMA busy_timeout=0")
+    try:
+        patiently(lambda: conn.execute("BEGIN IMMEDIATE"), ASK_AGAIN)
+    finally:
+        conn.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
 
-def patiently(act: Callable[[], T]) -> T:
+def patiently(act: Callable[[], T], wait: float = 0.005) -> T:
     """Do it, and again while others hold the file.
 
     SQLite's own busy handler gives up at once in a few cases (recovery, a log being reset,
@@ -169,7 +196,7 @@ def patiently(act: Callable[[], T]) -> T:
         except sqlite3.OperationalError as error:
             if _code(error) not in _BUSY or time.monotonic() > deadline:
                 raise
-            time.sleep(0.005)
+            time.sleep(wait)
 
 
 def _file_id(path: str) -> tuple[int, int] | None:
@@ -189,14 +216,19 @@ def _rollback(conn: sqlite3.Connection) -> None:
         pass
 
 
+def busy(path: str) -> NotSavedError:
+    """What to say when others held the file all the time."""
+    return NotSavedError(
+        f"Not saved: {path} was busy for {BUSY_SECONDS:.0f} s. Press again; if it stays so, "
+        "find the program that holds the file open for writing."
+    )
+
+
 def explain(error: sqlite3.Error, path: str) -> StoreError:
     """The named error and the sentence for what SQLite said."""
     code = _code(error)
     if code in _BUSY:
-        return NotSavedError(
-            f"Not saved: {path} was busy for {BUSY_SECONDS:.0f} s. Press again; if it stays so, "
-            "find the program that holds the file open for writing."
-        )
+        return busy(path)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return NotSavedError(
             f"Not saved: {path} can't be written. Give this user write access to the file and "

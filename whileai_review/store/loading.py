@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._base import Family, event, marks, now, ready_run
 from .connection import Connections
@@ -13,27 +12,6 @@ from .errors import NotFoundError, NotSavedError, StoreError
 
 BITE = 2_000
 """Lines taken out in one transaction; a label given meanwhile waits for one of them."""
-
-
-class NewRow(NamedTuple):
-    """One row on its way in, already read into columns."""
-
-    line: int
-    raw: str
-    identity: str
-    task: str
-    reply_chars: int
-    fields: str | None
-
-
-class Verdict(NamedTuple):
-    """A grader's verdict on the n-th row of a batch."""
-
-    grader_id: int
-    criterion: str
-    verdict: int | None
-    value: float | None
-    judge_name: str | None
 
 
 class AliveMark:
@@ -114,32 +92,42 @@ class Load:
             self._still_loading(conn)
             return grader_id(conn, self.run_id, name, kind)
 
-    def add(self, rows: Sequence[NewRow], verdicts: Sequence[Sequence[Verdict]]) -> int:
-        """Put a batch of rows, each with its verdicts, in one transaction; the first new id."""
+    def add(
+        self,
+        lines: Sequence[int],
+        raws: Sequence[str],
+        identities: Sequence[str],
+        tasks: Sequence[str],
+        chars: Sequence[int],
+        fields: Sequence[str | None],
+        verdicts: Iterable[tuple[int, int, str, int | None, float | None, str | None]] = (),
+    ) -> int:
+        """Put a batch of rows, given as columns, in one transaction; the first new id.
+
+        `verdicts` are (row of the batch, grader id, criterion, 0/1/None, value, judge_name).
+        """
         with self._connections.write(durable=False) as conn:
             self._still_loading(conn)
             seq = conn.execute("SELECT seq FROM sqlite_sequence WHERE name='rows'").fetchone()
             first = (seq[0] if seq else 0) + 1
-            ids = range(first, first + len(rows))
-            lines, raws, identities, tasks, chars, fields = zip(*rows, strict=True)
+            ids = range(first, first + len(lines))
+            runs = [self.run_id] * len(lines)
             conn.executemany(
                 "INSERT INTO rows (id, run_id, line, identity, task, reply_chars, fields) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                zip(
-                    ids, repeat(self.run_id), lines, identities, tasks, chars, fields, strict=False
-                ),
+                zip(ids, runs, lines, identities, tasks, chars, fields, strict=True),
             )
             conn.executemany(
                 "INSERT INTO bodies (row_id, raw) VALUES (?, ?)", zip(ids, raws, strict=True)
             )
             conn.executemany(
-                "INSERT INTO scores (grader_id, criterion, verdict, value, judge_name, row_id) "
+                "INSERT INTO scores (row_id, grader_id, criterion, verdict, value, judge_name) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                [(*v, row_id) for row_id, given in zip(ids, verdicts, strict=True) for v in given],
+                [(first + n, *verdict) for n, *verdict in verdicts],
             )
-        self.n_rows += len(rows)
+        self.n_rows += len(lines)
         self.first_id = first if self.first_id is None else self.first_id
-        self.last_id = first + len(rows) - 1
+        self.last_id = first + len(lines) - 1
         return first
 
     def finish(

@@ -260,22 +260,43 @@ def prepare(path: Path, connections: Connections) -> None:
     import sqlite3
 
     try:
-        if path.exists() and path.stat().st_size:
-            # Read-only, so that a file which is not for us is not even recovered.
-            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as conn:
-                conn.execute("PRAGMA busy_timeout=10000")
-                done = _check(conn, path)
-                journal = conn.execute("PRAGMA journal_mode").fetchone()[0]
-            if done == len(STEPS) and journal == "wal":
-                return
+        _check_header(path)
         with closing(connect(str(path))) as conn:
-            patiently(lambda: conn.execute("PRAGMA journal_mode=WAL").fetchone())
+            done = _check(conn, path)
+            if conn.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                patiently(lambda: conn.execute("PRAGMA journal_mode=WAL").fetchone())
     except sqlite3.Error as error:
         raise explain(error, str(path)) from error
-    with connections.write() as conn:
-        done = _check(conn, path)  # another process may have been quicker
-        if done < len(STEPS):
-            _migrate(conn)
+    if done < len(STEPS):
+        with connections.write() as conn:
+            if _check(conn, path) < len(STEPS):  # another process may have been quicker
+                _migrate(conn)
+
+
+def _check_header(path: Path) -> None:
+    """Turn away what the first bytes show not to be for us.
+
+    SQLite would recover it, lay files beside it, or take a file of one byte for an empty one.
+    The offsets are those of sqlite.org/fileformat2.html, section 1.3.
+    """
+    if path.is_dir():
+        raise NotOursError(f"{path} is a folder. Name a file in it with --db.")
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError as error:
+        raise NotOursError(f"{path} can't be read ({error.strerror}).") from error
+    if not head:
+        return
+    if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
+        raise NotOursError(
+            f"{path} is not a database; it was left as it is. Name another file with --db."
+        )
+    pages, version, application = (int.from_bytes(head[at : at + 4], "big") for at in (28, 60, 68))
+    # One page: a new file whose first step is on its way, perhaps in another process.
+    _refuse(path, application, version, used=pages > 1)
 
 
 def _check(conn: sqlite3.Connection, path: Path) -> int:
@@ -283,7 +304,12 @@ def _check(conn: sqlite3.Connection, path: Path) -> int:
     application = conn.execute("PRAGMA application_id").fetchone()[0]
     version = conn.execute("PRAGMA user_version").fetchone()[0]
     tables = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application != APPLICATION_ID and (tables or application or version):
+    _refuse(path, application, version, used=bool(tables))
+    return version
+
+
+def _refuse(path: Path, application: int, version: int, used: bool) -> None:
+    if application != APPLICATION_ID and (used or application or version):
         raise NotOursError(
             f"{path} is a database of another program; it was left as it is. "
             "Name another file with --db."
@@ -293,7 +319,6 @@ def _check(conn: sqlite3.Connection, path: Path) -> int:
             f"{path} was written by a newer whileai-review (schema {version}, this one knows "
             f"{len(STEPS)}); it was left as it is. Install the newer version."
         )
-    return version
 
 
 def _migrate(conn: sqlite3.Connection) -> None:
