@@ -176,7 +176,7 @@ def test_a_slice_without_failures_is_not_measured_in_words():
 
 def test_all_rows_come_first_and_apart():
     figure = slices_figure(REGIMES | {"all": slice_line("all rows", 57, 69)})
-    assert list(figure.layout.yaxis.tickvals) == ["0", "2", "3"]
+    assert list(figure.layout.yaxis.tickvals) == ["line 0", "line 2", "line 3"]
     assert figure.layout.yaxis.ticktext[0] == "all rows"
 
 
@@ -204,7 +204,14 @@ def test_a_field_of_many_values_does_not_become_an_endless_figure():
 
 
 def test_the_rule_in_a_figure_is_explained_where_there_is_one():
-    assert floor_words("agreement") == "the rule stands at 80%"
+    assert floor_words("agreement") == "line at 80%: the floor"
+
+
+def test_no_text_of_an_axis_reads_as_a_number():
+    # Plotly takes an annotation at y="0" for position 0 and not for the category "0".
+    figure = slices_figure({"rows": [slice_line("0", 30, 60), slice_line("1", 20, 60)]})
+    assert [note.y for note in figure.layout.annotations] == list(figure.layout.yaxis.tickvals)
+    assert not any(str(note.y).isdecimal() for note in figure.layout.annotations)
 
 
 def test_the_bar_of_coverage_is_as_long_as_its_rows():

@@ -41,7 +41,7 @@ class Check(NamedTuple):
     state: str
     help: str
     note: str = ""
-    """A second line under the name."""
+    """A line under the table."""
 
 
 def trust_checks(report: Mapping[str, Any]) -> list[Check]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whileai_review.charts.theme import (
     FAIL,
-    FAIL_TEXT,
     HATCH,
     INK,
     PASS,
@@ -139,5 +138,5 @@ def _words(
         y=name,
         yshift=-20,
         showarrow=False,
-        font={"color": FAIL_TEXT[dark] if right and n else QUIET[dark] if not n else INK[dark]},
+        font={"color": INK[dark] if n else QUIET[dark]},
     )

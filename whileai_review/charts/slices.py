@@ -116,8 +116,8 @@ def slices_figure(
     figure.update_yaxes(
         type="category",
         categoryorder="array",
-        categoryarray=[str(place) for place in range(max(places), -1, -1)],
-        tickvals=[str(place) for place in places],
+        categoryarray=[_id(place) for place in range(max(places), -1, -1)],
+        tickvals=[_id(place) for place in places],
         ticktext=names,
         range=[-0.6, max(places) + 0.6],
         tickfont_color=INK[dark],
@@ -125,26 +125,31 @@ def slices_figure(
     # Every place gets its category, the gap too.
     figure.add_scatter(
         x=[None] * (max(places) + 1),
-        y=[str(place) for place in range(max(places), -1, -1)],
+        y=[_id(place) for place in range(max(places), -1, -1)],
         hoverinfo="skip",
     )
     for place, line, name in zip(places, drawn, names, strict=True):
-        _line(figure, str(place), line, name, what, dark, first=bool(whole) and place == 0)
+        _line(figure, _id(place), line, name, what, dark)
     if what.floor is not None:
         figure.add_vline(x=what.floor, line={"color": FLOOR, "width": 1.5})
     return figure
 
 
 def floor_words(measure: str) -> str:
-    """Return what the vertical rule of the figure is, for the line above it.
+    """Return what the vertical line of the figure is, for the line above it.
 
     Examples
     --------
     >>> floor_words("false_pass"), floor_words("error")
-    ('the rule stands at 10%', '')
+    ('line at 10%: over it a report warns', '')
+    >>> floor_words("agreement")
+    'line at 80%: the floor'
     """
-    floor = MEASURES[measure].floor
-    return "" if floor is None else f"the rule stands at {percent(floor)}"
+    what = MEASURES[measure]
+    if what.floor is None:
+        return ""
+    meaning = "the floor" if what.more_is_better else "over it a report warns"
+    return f"line at {percent(what.floor)}: {meaning}"
 
 
 def direction(interval: Sequence[float] | None, floor: float | None, more_is_better: bool) -> str:
@@ -165,14 +170,17 @@ def direction(interval: Sequence[float] | None, floor: float | None, more_is_bet
     return "down" if low >= floor else "up" if high < floor else "unclear"
 
 
+def _id(place: int) -> str:
+    # Not a number: plotly takes the text "0" of an annotation for a position.
+    return f"line {place}"
+
+
 def _places(has_whole: bool, n: int) -> list[int]:
     """Rows of the figure: all rows, a gap, then the slices."""
     return [0, *range(2, n + 2)] if has_whole else list(range(n))
 
 
-def _line(
-    figure: go.Figure, y: str, line: Mapping, name: str, what: Measure, dark: bool, first: bool
-) -> None:
+def _line(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure, dark: bool) -> None:
     n, rate, interval = line[what.n], line[what.rate], line[what.interval]
     hits = line[what.hits] if what.hits else None
     if n >= SMALL_N and interval is not None:
@@ -197,7 +205,12 @@ def _mark(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure) ->
         x=[rate],
         y=[y],
         mode="markers",
-        marker={"color": colour, "symbol": SHAPES[way], "size": 12, "line": {"width": 2}},
+        marker={
+            "color": colour,
+            "symbol": SHAPES[way],
+            "size": 11,
+            "line": {"width": 2, "color": colour},
+        },
         name="rate",
         customdata=[line["value"]],
         hovertemplate=hover,

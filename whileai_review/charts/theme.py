@@ -24,7 +24,6 @@ NOTHING = "rgba(0,0,0,0)"
 
 INK = {False: "#1B1F24", True: "#E6E9EC"}
 QUIET = {False: "#5B626B", True: "#A4ABB3"}
-FAIL_TEXT = {False: "#B84A00", True: "#FF9A52"}
 """Text colours by whether the theme is dark, each at least 4.5 to 1."""
 
 FONT = '"Source Sans", sans-serif'

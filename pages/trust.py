@@ -1,0 +1,28 @@
+"""May I use this judge? One sentence, then what it rests on."""
+
+import streamlit as st
+
+from whileai_review.ui import trust_view as view
+from whileai_review.ui.cache import measured
+from whileai_review.ui.data import page_of_store
+from whileai_review.ui.headline import show_headline
+from whileai_review.ui.pickers import pick
+from whileai_review.ui.tables import inject_css
+
+inject_css()
+with page_of_store() as store:
+    picked = pick(store)
+    report = measured(store, picked.run["id"])
+    said = report["headline"]
+    show_headline(said["bold"], said["grey"], said["word"], said["state"])
+    view.show_next_act(store, report)
+    view.show_coverage(report)
+    if report["agreement"]["n"]:
+        left, right = st.columns([11, 9], gap="large")
+        with right:
+            view.show_checks_of(report)
+        with left:
+            view.show_confusion(report)
+            view.show_slices(store, picked, report)
+    view.show_person_against_rule(store, report)
+    view.show_the_rest(report)

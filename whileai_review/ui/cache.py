@@ -1,0 +1,110 @@
+"""What is kept between two draws of a page, by the revision of what it was computed from.
+
+The reports themselves are kept in the store (``work.trust``); here are the answers that
+walk all rows of a run. The revision is part of every key, so nothing is ever stale.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from whileai_review import work
+from whileai_review.store import Store, field_text
+
+MAX_ENTRIES = 64
+
+MAX_LOOKED_AT = 8
+"""Fields whose values are read to choose the first one."""
+
+VERDICT_TEXTS = {"0", "1", "True", "False", "0.0", "1.0"}
+
+
+def measured(store: Store, run: int) -> Mapping[str, Any]:
+    """Return the trust report of what is picked on a run; a first one may take a moment."""
+    with st.spinner("Measuring the judge", show_time=True):
+        return work.trust(store, run)
+
+
+def slices(store: Store, report: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return the slices of a trust report by a field."""
+    return _slices(store, *_key(store, report), field)
+
+
+def cell_rows(
+    store: Store,
+    report: Mapping[str, Any],
+    cell: str,
+    field: str | None = None,
+    value: str | None = None,
+) -> list[int]:
+    """Return ids of the rows of a cell, in the order of the file."""
+    return _cell_rows(store, *_key(store, report), cell, field, value)
+
+
+def group_fields(run: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a run that group its rows."""
+    return [each["name"] for each in run["fields"] if each["kind"] == "group"]
+
+
+def first_field(store: Store, run: Mapping[str, Any]) -> str | None:
+    """Return the field to slice by first: one that every row has and that is no verdict."""
+    fields = group_fields(run)
+    for field in fields[:MAX_LOOKED_AT]:
+        values = set(group_values(store, run["id"], field))
+        if field_text(None) not in values and not values <= VERDICT_TEXTS:
+            return field
+    return fields[0] if fields else None
+
+
+def group_values(store: Store, run: int, field: str) -> list[str]:
+    """Return the values that a field takes in a run, as addresses write them."""
+    return _values(store, str(store.path), run, field)
+
+
+def _key(store: Store, report: Mapping[str, Any]) -> tuple[str, int, int, str, str, str]:
+    """Path, run, grader, gold, criterion and revision: together they name the numbers."""
+    return (
+        str(store.path),
+        report["run_id"],
+        report["grader_id"],
+        report["gold"] or "",
+        report["criterion"],
+        report["revision"],
+    )
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _slices(
+    _store: Store,
+    path: str,
+    run: int,
+    grader: int,
+    gold: str,
+    criterion: str,
+    revision: str,
+    field: str,
+) -> dict[str, Any]:
+    return work.slices(_store, run, field, grader or None, gold or None, criterion)
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _cell_rows(
+    _store: Store,
+    path: str,
+    run: int,
+    grader: int,
+    gold: str,
+    criterion: str,
+    revision: str,
+    cell: str,
+    field: str | None,
+    value: str | None,
+) -> list[int]:
+    return work.cell_rows(_store, run, grader or None, gold or None, criterion, cell, field, value)
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _values(_store: Store, path: str, run: int, field: str) -> list[str]:
+    # Rows of a run never change, so neither do the values of a field.
+    return sorted({field_text(value) for value in _store.field_values(run, field)[1]})

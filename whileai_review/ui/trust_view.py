@@ -1,0 +1,283 @@
+"""The parts of the Trust page: each takes a report and draws one thing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from whileai_review import work
+from whileai_review.charts.checks import trust_checks
+from whileai_review.charts.confusion import confusion_figure
+from whileai_review.charts.coverage import coverage_bar, coverage_words
+from whileai_review.charts.slices import MEASURES, floor_words, slices_figure
+from whileai_review.report import (
+    count,
+    interval_percent,
+    number2,
+    p_value,
+    percent,
+    plural,
+    points,
+)
+from whileai_review.store import RefusedError, Store
+from whileai_review.ui import cache, state
+from whileai_review.ui.data import quiet, warn
+from whileai_review.ui.figures import is_dark, show_figure
+from whileai_review.ui.pickers import Picked, select
+from whileai_review.ui.tables import (
+    Column,
+    link,
+    show_checks,
+    show_table,
+    two_by_two,
+)
+from whileai_review.ui.text import html_text, visible
+
+CELLS = {"fp": "false pass", "fn": "false alarm", "tp": "right pass", "tn": "right fail"}
+CELLS_MANY = {
+    "fp": "false passes",
+    "fn": "false alarms",
+    "tp": "right passes",
+    "tn": "right fails",
+}
+MEASURE_WORDS = {
+    "false_pass": "False passes",
+    "error": "Reward given in error",
+    "agreement": "Agreement",
+}
+FIRST_LABELS = 30
+"""Labels that tell a hopeless judge from one that is worth measuring."""
+
+MOST_SLICES = 200
+"""Lines of the table of slices; the values with the most false passes come first."""
+
+
+def show_next_act(store: Store, report: Mapping[str, Any]) -> None:
+    """Draw the one button of the page: what to do next."""
+    run, cells = report["run_id"], report["n_cells"]
+    if report["state"] == "not_measured":
+        if report["grader"] is None:
+            st.page_link(
+                "pages/runs.py", label="Load a judge’s verdicts", query_params={"run": run}
+            )
+        elif not report["agreement"]["n"] or not report["agreement"]["ok"]:
+            _offer_first_labels(store, report)
+        return
+    cell = "fp" if cells["fp"] else "fn" if cells["fn"] else None
+    if cell is None:
+        _offer_first_labels(store, report)
+        return
+    words = plural(cells[cell], CELLS[cell], CELLS_MANY[cell])
+    if st.button(f"Read the {words}", type="primary", icon=":material/arrow_forward:"):
+        open_cell(run, cell)
+
+
+def open_cell(run: int, cell: str, field: str | None = None, value: str | None = None) -> None:
+    """Go to the rows of a cell."""
+    said = {"run": run, "cell": cell, "field": field, "value": value}
+    st.switch_page(
+        "pages/queue.py", query_params={k: str(v) for k, v in said.items() if v is not None}
+    )
+
+
+def show_coverage(report: Mapping[str, Any]) -> None:
+    """Draw how much of the run has gold."""
+    words = coverage_words(report["coverage"])
+    st.html(
+        f'<div style="max-width:620px">{coverage_bar(report["coverage"])}'
+        f'<p class="wr-sub">{html_text(words)}</p></div>'
+    )
+
+
+def show_checks_of(report: Mapping[str, Any]) -> None:
+    """Draw the table of checks."""
+    st.markdown("##### Checks")
+    checks = trust_checks(report)
+    show_checks(checks)
+    for check in checks:
+        if check.note:
+            quiet(f"{check.name}: {check.note}")
+    quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
+
+
+def show_confusion(report: Mapping[str, Any]) -> None:
+    """Draw the two bars, and the same cells as links for the keyboard."""
+    run, cells = report["run_id"], report["n_cells"]
+    st.markdown("##### Of what gold says, what did the judge say?")
+    with st.skeleton(height=140):
+        show_figure(
+            confusion_figure(report, is_dark()),
+            alt=report["headline"]["bold"],
+            key=f"confusion_{run}_{report['revision']}",
+            on_click=lambda cell: open_cell(run, cell),
+        )
+    with st.container(horizontal=True, gap="medium"):
+        for cell, name in CELLS_MANY.items():
+            if cells[cell]:
+                st.page_link(
+                    "pages/queue.py",
+                    label=f"{count(cells[cell])} {name}",
+                    query_params={"run": str(run), "cell": cell},
+                )
+
+
+@st.fragment
+def show_slices(store: Store, picked: Picked, report: Mapping[str, Any]) -> None:
+    """Draw the slices of a field that a person names, as a forest and as a table."""
+    fields = cache.group_fields(picked.run)
+    if not fields:
+        return
+    st.markdown("##### Where does it leak?")
+    first = cache.first_field(store, picked.run)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        field = select("Field", "field", fields, default=first, width=260)
+        measure = select(
+            "Share",
+            "share",
+            [*MEASURE_WORDS],
+            words=MEASURE_WORDS.__getitem__,
+            default="false_pass",
+            width=260,
+        )
+    if field is None or measure is None:
+        return
+    found = cache.slices(store, report, field)
+    rule = floor_words(measure)
+    quiet(
+        f"{MEASURES[measure].title.capitalize()} · criterion {visible(report['criterion'])}"
+        + (f" · {rule}" if rule else "")
+    )
+    show_figure(
+        slices_figure(found, measure, is_dark(), visible),
+        alt=f"{MEASURES[measure].title}, by {visible(field)}",
+        key=f"slices_{report['run_id']}_{measure}_{field}_{report['revision']}",
+        on_click=lambda value: open_cell(report["run_id"], "fp", field, value),
+    )
+    _slices_table(report["run_id"], field, found["rows"])
+
+
+def show_person_against_rule(store: Store, report: Mapping[str, Any]) -> None:
+    """Draw people's labels against the rule's, where rows have both; the verdict stays."""
+    both = work.person_against_rule(store, report["run_id"], report["criterion"])
+    if not both["n"]:
+        return
+    st.markdown("##### People against the rule")
+    quiet(
+        f"{plural(both['n'], 'row')} labelled by both, {count(len(both['differ']))} differ. "
+        "The verdict above rests on the picked gold alone."
+    )
+    table = two_by_two(
+        both["table"], ("person: pass", "person: fail"), ("rule: pass", "rule: fail")
+    )
+    st.html(f'<div style="max-width:420px">{table}</div>')
+
+
+def show_the_rest(report: Mapping[str, Any]) -> None:
+    """Draw what else a trust report holds, folded, and the report as it prints."""
+    with st.expander("Warnings, halves, length, skipped rows, probes"):
+        for warning in report["warnings"]:
+            quiet(f"! {warning}")
+        show_table(
+            [Column("part", "wrap"), Column("value", "number"), Column("n", "number")],
+            _rest_lines(report),
+        )
+    with st.expander("print(report)"):
+        st.code(visible(report["text"]), language=None, wrap_lines=True)
+
+
+def _offer_first_labels(store: Store, report: Mapping[str, Any]) -> None:
+    n = min(FIRST_LABELS, report["n_rows"])
+    if not st.button(f"Label {plural(n, 'row')}", type="primary"):
+        return
+    by = st.session_state.get(state.ANNOTATOR)
+    try:
+        queue = work.draw_queue(
+            store, report["run_id"], "one_per_task", n, criterion=report["criterion"], by=by
+        )
+    except RefusedError as error:
+        warn(str(error))
+        return
+    st.switch_page("pages/label.py", query_params={"queue": str(queue["id"])})
+
+
+def _slices_table(run: int, field: str, lines: list[dict]) -> None:
+    columns = [
+        Column(visible(field), "wrap"),
+        Column("n", "number"),
+        Column("false passes", "number"),
+        Column("of failures", "number"),
+        Column("95%", "number"),
+        Column("of the judge’s passes", "number"),
+        Column("95%", "number"),
+    ]
+    show_table(
+        columns,
+        [
+            [
+                visible(line["value"]),
+                count(line["n"]),
+                _read_link(run, field, line),
+                *_share(line["false_passes"], line["n_gold_fail"], line, "false_pass"),
+                *_share(line["wrong_passes"], line["n_judge_pass"], line, "error"),
+            ]
+            for line in lines[:MOST_SLICES]
+        ],
+    )
+    if len(lines) > MOST_SLICES:
+        quiet(f"{count(len(lines) - MOST_SLICES)} more values are not drawn.")
+
+
+def _read_link(run: int, field: str, line: dict) -> object:
+    n = count(line["false_passes"])
+    if not line["false_passes"]:
+        return n
+    return link(n, "queue", run=run, cell="fp", field=field, value=line["value"])
+
+
+def _share(hits: int, n: int, line: dict, name: str) -> tuple[str, str]:
+    """The share and its interval; under ten the counts alone."""
+    text = percent(line[f"{name}_rate"], n)
+    if " of " in text or not n:
+        return f"{count(hits)} of {count(n)}", ""
+    return f"{text} of {count(n)}", interval_percent(line[f"{name}_ci95"])
+
+
+def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
+    lines = []
+    for name, half in report["held_out_halves"].items():
+        value = percent(half["agreement"], half["n"])
+        if half["n"]:
+            value += f" {interval_percent(half['ci95'])}"
+        lines.append([f"Agreement on half {name} of the tasks", value, count(half["n"])])
+    for key, words in (("gold_1", "gold passes"), ("gold_0", "gold failures")):
+        part = report["length_sensitivity"][key]
+        value = part.get("note", "")
+        if "p_value" in part:
+            gap = points(part["gap_long_minus_short"])
+            value = f"{gap} points, {p_value(part['p_value'])}"
+        lines.append([f"Judge’s pass rate, longer minus shorter, {words}", value, count(part["n"])])
+    skipped = report["skipped"]
+    value = f"{count(skipped['fractional'])} of {count(skipped['n_gold'])}"
+    limit = f"at most {number2(skipped['floor'])} of them"
+    lines.append([f"Labelled rows left out for a fractional reward ({limit})", value, ""])
+    lines.append(["Labelled rows without a verdict", count(skipped["unscored"]), ""])
+    fails = report["judge_fail_right"]
+    value = f"{percent(fails['value'], fails['n'])} {interval_percent(fails['ci95'])}"
+    lines.append(["A “fail” of the judge is right", value, count(fails["n"])])
+    return lines + _attack_lines(report)
+
+
+def _attack_lines(report: Mapping[str, Any]) -> list[list[str]]:
+    again, probes = report["perturbation"], report["probes"]
+    if not again and not probes:
+        return [["Judged again, filler, probes", "not run: needs the judge itself", ""]]
+    lines = []
+    if again and again["n"]:
+        lines.append(
+            ["Flips when judged again", percent(again["consistency_flip_rate"]), count(again["n"])]
+        )
+        lines.append(["Flips with filler", percent(again["filler_flip_rate"]), count(again["n"])])
+    for name, probe in (probes or {}).get("probes", {}).items():
+        share = percent(probe["exploit_rate"], probe["n"])
+        lines.append([f"Probe {visible(name)}", share, count(probe["n"])])
+    return lines
