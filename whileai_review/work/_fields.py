@@ -16,6 +16,9 @@ MAX_GROUPS = 50
 TRIAL = 2_000
 """Rows after which a field with too many values is no longer copied."""
 
+MAX_SHAPES = 100
+"""Combinations of keys that are remembered; rows of one file have few."""
+
 NOT_FIELDS = frozenset(
     "prompt final_text messages steps tool_trace tools reason reward gold_reward gold_kind "
     "gold_labels judge_name markers lineage privileged scenario_id task_id rollout_id "
@@ -33,21 +36,30 @@ class Fields:
         self.values: dict[str, set[Any]] = {}
         self.dropped: set[str] = set()
         self.n = 0
+        self._shapes: dict[tuple[str, ...], list[str]] = {}
 
     def of(self, row: dict) -> str | None:
         """The row's short values as JSON, None when it has none."""
         self.n += 1
-        found = {}
-        for key, value in row.items():
-            if key in self.skip or key in self.dropped or not _is_short(value):
-                continue
-            found[key] = value
-            seen = self.values.setdefault(key, set())
-            if len(seen) <= MAX_GROUPS:
+        shape = tuple(row)
+        keys = self._shapes.get(shape)
+        if keys is None:
+            keys = [key for key in shape if key not in self.skip and key not in self.dropped]
+            if len(self._shapes) < MAX_SHAPES:
+                self._shapes[shape] = keys
+        found = {key: value for key in keys if _is_short(value := row[key])}
+        if not found:
+            return None
+        for key, value in found.items():
+            seen = self.values.get(key)
+            if seen is None:
+                self.values[key] = {value}
+            elif len(seen) <= MAX_GROUPS:
                 seen.add(value)
             elif self.n > TRIAL and key not in self.metrics:
                 self.dropped.add(key)
-        return orjson.dumps(found).decode() if found else None
+                self._shapes.clear()
+        return orjson.dumps(found).decode()
 
     def described(self) -> list[tuple[str, str, int | None, str, str]]:
         """(name, group or metric, number of values, unit, direction) of each field kept."""

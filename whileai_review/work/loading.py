@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
-from itertools import islice
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from whileai_review import load, rows
-from whileai_review.store import Load, NewRow, RefusedError, Store, Verdict
-from whileai_review.work._fields import Fields
+from whileai_review.store import Load, RefusedError, Store
+from whileai_review.work import pool
+from whileai_review.work._columns import Batch, End, Plan, read_columns
 from whileai_review.work.gold import IMPORT
-
-BATCH = 2_000
-"""Rows in one transaction: a label given meanwhile waits for one batch (ui.md 2.5)."""
 
 SNIFFED = 1_000
 """Rows from which the keys of a file are recognised."""
+
+FORK_BYTES = 10_000_000
+"""Size from which a file is read in one process and written by another."""
 
 SHOWN_REFUSALS = 100
 
@@ -88,125 +93,121 @@ def load_file(
     RefusedError
         A run of this name is there.
     """
-    opened = load.open_source(source)
-    sniff = opened.sniff(SNIFFED)
-    if mapping is None:
-        if sniff.questions:
-            raise NeedsMappingError(sniff)
-        mapping = sniff.mapping
-    origins = _checked_origins(origins, mapping)
-    wanted = name or store.free_name(_stem(opened.name))
-    job = _Job(store, opened, mapping, origins, split, duplicates, grader, wanted)
-    try:
-        job.read(progress)
-        same = None if again else store.run_by_content(opened.content_hash or "", job.only_value())
-        if same is not None:
+    with _as_path(source) as (path, label):
+        opened = load.open_source(path, label)
+        sniff = opened.sniff(SNIFFED)
+        if mapping is None:
+            if sniff.questions:
+                raise NeedsMappingError(sniff)
+            mapping = sniff.mapping
+        origins = _checked_origins(origins, mapping)
+        golds = tuple(
+            (criterion, key)
+            for criterion, key in mapping.verdict_keys("gold_reward").items()
+            if key in origins
+        )
+        plan = Plan(mapping, golds, split, duplicates)
+        job = _Job(store, opened, plan, origins, grader, name)
+        large = path.stat().st_size > FORK_BYTES
+        batches = (pool.ahead if large else _here)(read_columns, path, label, plan)
+        try:
+            job.write(batches, progress)
+            same = None if again else job.same_content()
+            if same is not None:
+                job.fail()
+                return _nothing_new(same, store)
+            result = job.finish()
+        except BaseException:
             job.fail()
-            return _nothing_new(same, store)
-        result = job.finish()
-    except BaseException:
-        job.fail()
-        raise
+            raise
     taken = set(origins) | {mapping.keys.get(key) for key in origins}
     result["label_columns"] = [c for c in sniff.label_columns if c not in taken]
     return result
 
 
 class _Job:
-    """One file on its way in."""
+    """One file on its way into the store."""
 
     def __init__(
         self,
         store: Store,
-        source: Any,
-        mapping: load.Mapping,
+        source: load.Source,
+        plan: Plan,
         origins: dict[str, dict[str, str]],
-        split: str | None,
-        duplicates: str,
         grader: str | None,
-        name: str,
+        name: str | None,
     ) -> None:
-        self.store, self.source, self.mapping, self.name = store, source, mapping, name
-        self.origins, self.split, self.grader = origins, split, grader
-        self.duplicates = source.duplicates(mapping, duplicates)
-        self.verdict_keys = [
-            (criterion, key) for criterion, key in mapping.verdict_keys("reward").items()
-        ]
-        self.gold_keys = [
-            (criterion, key)
-            for criterion, key in mapping.verdict_keys("gold_reward").items()
-            if key in origins
-        ]
+        self.store, self.source, self.plan, self.origins = store, source, plan, origins
+        self.grader, self.name = grader, name
         self.parts: dict[str | None, _Part] = {}
+        self.end: End | None = None
 
-    def read(self, progress: Progress | None) -> None:
-        records = self.source.records(self.mapping)
+    def write(self, batches: Iterator[Batch | End], progress: Progress | None) -> None:
         n = 0
-        while batch := list(islice(records, BATCH)):
-            batch = self._admitted(batch)
-            for value, members in self._by_value(batch):
-                self._part(value, members[0].row).add(members)
-            n += len(batch)
+        for batch in batches:
+            if isinstance(batch, End):
+                self.end = batch
+                continue
+            part = self.parts.get(batch.part) or self._part(batch)
+            part.write(batch)
+            n += len(batch.lines)
             if progress is not None:
                 progress(n)
         if not self.parts:
-            raise load.UnreadableError(self._no_rows())
+            raise load.UnreadableError(f"{self.source.name}: no row could be read.")
 
-    def _admitted(self, batch: list[load.Record]) -> list[load.Record]:
-        if self.duplicates.policy == "keep":
-            return batch  # counted by the store when the run is whole
-        admit = self.duplicates.admit
-        return [r for r in batch if admit(rows.identity(r.row), r.raw, r.line)]
+    def _part(self, batch: Batch) -> _Part:
+        name = self.name or _stem(self.source.name)
+        if batch.part is not None:
+            name = f"{name}/{batch.part or '(none)'}"
+        if self.name is None or batch.part is not None:
+            name = self.store.free_name(name)
+        self.parts[batch.part] = _Part(self, name, batch)
+        return self.parts[batch.part]
 
-    def _no_rows(self) -> str:
-        refused = self.source.refused
-        first = f" Line {refused[0].line}: {refused[0].reason}." if refused else ""
-        return f"{self.source.name}: no row could be read, {len(refused)} refused.{first}"
+    def same_content(self) -> dict | None:
+        """The run that holds this content already."""
+        return self.store.run_by_content(self._end().content_hash, next(iter(self.parts)))
 
-    def _by_value(self, batch: list[load.Record]) -> Iterable[tuple[str | None, list]]:
-        if self.split is None:
-            return [(None, batch)]
-        groups: dict[str | None, list[load.Record]] = {}
-        for record in batch:
-            groups.setdefault(rows.as_text(record.row.get(self.split)), []).append(record)
-        return groups.items()
-
-    def _part(self, value: str | None, first: dict) -> _Part:
-        if value not in self.parts:
-            self.parts[value] = _Part(self, value, first)
-        return self.parts[value]
-
-    def only_value(self) -> str | None:
-        return next(iter(self.parts))
+    def _end(self) -> End:
+        if self.end is None:
+            raise load.UnreadableError(f"{self.source.name}: reading it broke off.")
+        return self.end
 
     def finish(self) -> dict:
-        runs, counts = [], {"new": 0, "changed": 0, "unchanged": 0, "withdrawn": 0}
-        refused = list(self.source.refused)
-        for n, part in enumerate(self.parts.values()):
-            runs.append(part.finish(refused if n == 0 else []))
-            if part.labels:
-                got = self.store.put_labels(runs[-1]["id"], part.labels)
-                counts = {k: counts[k] + got[k] for k in counts}
-        runs = [self.store.run(run["id"]) for run in runs]
-        offers = [
-            offer | {"to": r["name"]} for r in runs for offer in self.store.label_offers(r["id"])
-        ]
+        end = self._end()
+        counts = dict.fromkeys(("new", "changed", "unchanged", "withdrawn"), 0)
+        runs = []
+        for n, (value, part) in enumerate(self.parts.items()):
+            run = part.load.finish(
+                end.content_hash,
+                n_bytes=end.n_bytes,
+                refusals=((r.line, r.reason, r.text) for r in (end.refused if n == 0 else [])),
+                tools=end.tools[value],
+                fields=end.fields[value],
+                grader_id=part.grader_id,
+            )
+            got = self.store.put_labels(run["id"], part.labels) if part.labels else {}
+            counts = {k: counts[k] + got.get(k, 0) for k in counts}
+            runs.append(self.store.run(run["id"]))
+        odd = sum(part.odd_gold for part in self.parts.values())
+        notes = [f"{odd} label values are neither 0 nor 1 and were not taken"] if odd else []
         return {
             "runs": runs,
             "n_rows": sum(run["n_rows"] for run in runs),
-            "n_refused": len(refused),
-            "refused": [tuple(r) for r in refused[:SHOWN_REFUSALS]],
+            "n_refused": len(end.refused),
+            "refused": [tuple(r) for r in end.refused[:SHOWN_REFUSALS]],
             "n_duplicates": sum(run["n_duplicates"] for run in runs),
-            "n_dropped": self.duplicates.n_dropped,
-            "notes": self.source.notes + self._gold_notes(),
+            "n_dropped": end.n_dropped,
+            "notes": end.notes + notes,
             "labels": counts,
-            "offers": offers,
+            "offers": [
+                offer | {"to": run["name"]}
+                for run in runs
+                for offer in self.store.label_offers(run["id"])
+            ],
             "same_as": None,
         }
-
-    def _gold_notes(self) -> list[str]:
-        odd = sum(part.odd_gold for part in self.parts.values())
-        return [f"{odd} label values are neither 0 nor 1 and were not taken"] if odd else []
 
     def fail(self) -> None:
         for part in self.parts.values():
@@ -217,68 +218,38 @@ class _Job:
 class _Part:
     """The rows of one run of the file."""
 
-    def __init__(self, job: _Job, value: str | None, first: dict) -> None:
+    def __init__(self, job: _Job, name: str, first: Batch) -> None:
         self.job = job
-        store = job.store
-        wanted = job.name if value is None else f"{job.name}/{value or '(none)'}"
-        self.load: Load = store.begin_run(
-            wanted if value is None else store.free_name(wanted),
-            job.source.name,
-            job.source.format,
-            job.mapping.to_json(),
-            split=None if value is None else (job.split or "", value),
+        split = None if first.part is None else (job.plan.split or "", first.part)
+        self.load: Load = job.store.begin_run(
+            name, job.source.name, job.source.format, job.plan.mapping.to_json(), split=split
         )
-        self.grader_name = job.grader or _grader_name(first, job.mapping)
-        self.grader_id = self.load.add_grader(self.grader_name) if job.verdict_keys else None
-        skip = {
-            key for _, key in (*job.verdict_keys, *job.mapping.verdict_keys("gold_reward").items())
-        }
-        skip |= {job.mapping.keys[k] for k in list(skip) if k in job.mapping.keys}
-        self.fields = Fields(job.mapping.metrics, skip)
-        self.tools: dict[str, None] = {}
-        self._last_tools: Any = None
+        keys = job.plan.verdict_keys()
+        signed = first.verdicts[0][4] if first.verdicts else None
+        column = job.plan.mapping.keys[keys[0][1]] if keys else ""
+        self.grader_name = job.grader or signed or column
+        self.grader_id = self.load.add_grader(self.grader_name) if keys else None
         self.labels: list[dict] = []
         self.odd_gold = 0
 
-    def add(self, batch: list[load.Record]) -> None:
-        new: list[NewRow] = []
-        verdicts: list[list[Verdict]] = []
-        for record in batch:
-            row = record.row
-            new.append(
-                NewRow(
-                    record.line,
-                    record.raw,
-                    rows.identity(row),
-                    rows.task_key(row),
-                    rows.reply_chars(row),
-                    self.fields.of(row),
-                )
-            )
-            verdicts.append(self._verdicts(row) if self.grader_id is not None else [])
-            tools = row.get("tools")
-            if tools is not None and tools != self._last_tools:
-                self._last_tools = tools
-                self.tools |= dict.fromkeys(rows.declared_tools(row))
-        first = self.load.add(new, verdicts)
-        for n, record in enumerate(batch):
-            for criterion, key in self.job.gold_keys:
-                self._gold(first + n, new[n].identity, criterion, key, record.row.get(key))
-
-    def _verdicts(self, row: dict) -> list[Verdict]:
-        name = row.get("judge_name")
-        signed = None if name is None or name == self.grader_name else rows.as_text(name)
-        found = []
-        for criterion, key in self.job.verdict_keys:
-            value = row.get(key)
-            if value is not None and rows.is_number(value):
-                verdict = rows.verdict(value)
-                found.append(Verdict(self.grader_id or 0, criterion, verdict, float(value), signed))
-        return found
+    def write(self, batch: Batch) -> None:
+        grader, name = self.grader_id or 0, self.grader_name
+        first = self.load.add(
+            batch.lines,
+            batch.raws,
+            batch.identities,
+            batch.tasks,
+            batch.chars,
+            batch.fields,
+            [
+                (n, grader, criterion, verdict, value, None if signed == name else signed)
+                for n, criterion, verdict, value, signed in batch.verdicts
+            ],
+        )
+        for n, criterion, key, value in batch.golds:
+            self._gold(first + n, batch.identities[n], criterion, key, value)
 
     def _gold(self, row_id: int, identity: str, criterion: str, key: str, value: Any) -> None:
-        if value is None:
-            return
         verdict = rows.verdict(value)
         if verdict is None:
             self.odd_gold += 1
@@ -297,28 +268,33 @@ class _Part:
             }
         )
 
-    def finish(self, refused: list[load.Refusal]) -> dict:
-        source = self.job.source
-        return self.load.finish(
-            source.content_hash,
-            n_bytes=source.n_bytes,
-            refusals=((r.line, r.reason, r.text) for r in refused),
-            tools=list(self.tools),
-            fields=self.fields.described(),
-            grader_id=self.grader_id,
-        )
+
+def _here(function: Callable[..., Iterator], *arguments: Any) -> Iterator:
+    return function(*arguments)
+
+
+@contextmanager
+def _as_path(source: Any) -> Iterator[tuple[Path, str | None]]:
+    """A path that can be read twice and in another process, and the name for people."""
+    if source == "-":
+        source = sys.stdin.buffer
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        load.open_source(path)  # says what is wrong with it
+        yield path, None
+        return
+    name = getattr(source, "name", None)
+    name = name if isinstance(name, str) and name not in ("", "<stdin>") else "standard input"
+    with tempfile.NamedTemporaryFile(prefix="whileai-review-") as copy:
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield Path(copy.name), name
 
 
 def _stem(name: str) -> str:
     """A file's name without the ending that says its format: the name of a run."""
     stem = re.sub(r"(?i)(\.(jsonl|ndjson|json|csv|tsv|parquet))?(\.gz)?$", "", Path(name).name)
     return stem or "run"
-
-
-def _grader_name(first: dict, mapping: load.Mapping) -> str:
-    if first.get("judge_name"):
-        return rows.as_text(first["judge_name"])
-    return next((mapping.keys[k] for k in mapping.verdict_keys().values()), "reward")
 
 
 def _checked_origins(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -34,6 +35,54 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
         # A worker was killed (out of memory, a stray kill): once more in a new pool.
         _forget()
         return _future(key, function, arguments).result()
+
+
+def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
+    """Iterate ``function(*arguments)`` in a process of its own, a few items ahead.
+
+    What the function raises is raised here. The items can be pickled.
+    """
+    if multiprocessing.current_process().daemon:  # a daemon may have no children
+        yield from function(*arguments)
+        return
+    receive, send = _context().Pipe(duplex=False)
+    child = _context().Process(target=_send_all, args=(send, function, arguments), daemon=True)
+    child.start()
+    send.close()
+    try:
+        while True:
+            try:
+                done, item = pickle.loads(receive.recv_bytes())
+            except EOFError:
+                raise RuntimeError("the reading process was killed") from None
+            if done:
+                if item is not None:
+                    raise item
+                return
+            yield item
+    finally:
+        receive.close()
+        child.terminate()
+        child.join()
+
+
+def _send_all(send: Any, function: Callable[..., Iterator[Any]], arguments: tuple) -> None:
+    try:
+        for item in function(*arguments):
+            send.send_bytes(pickle.dumps((False, item), pickle.HIGHEST_PROTOCOL))
+        last = None
+    except BaseException as error:
+        last = error
+    try:
+        send.send_bytes(pickle.dumps((True, last), pickle.HIGHEST_PROTOCOL))
+    except OSError:
+        pass  # nobody reads any more
+
+
+def _context() -> Any:
+    """Fork where that is safe (no other thread) and there is fork: a spawned child imports all."""
+    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if forks else "spawn")
 
 
 def _future(key: tuple[Any, ...], function: Callable[..., Any], arguments: tuple) -> Future:
