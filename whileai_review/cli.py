@@ -493,37 +493,41 @@ def _say(result: dict, as_json: bool, text: str) -> None:
 
 
 def _loaded_text(result: dict) -> str:
-    if result.get("same_as"):
-        return result["notes"][0]
-    lines = [
-        f"{run['name']}: {run['n_rows']:,} rows, {run['n_tasks']:,} tasks" for run in result["runs"]
-    ]
-    parts = result.get("files", [result])
-    for part in parts:
-        lines += [
-            f"  line {line:,} refused: {reason}" for _, line, reason, _ in part["refused"][:10]
-        ]
-        hidden = part["n_refused"] - len(part["refused"][:10])
-        lines += [f"  and {hidden:,} more refused"] if hidden > 0 else []
-        if part["n_duplicates"]:
-            lines.append(
-                f"  {part['n_duplicates']:,} rows share an identity with an earlier one and were kept "
-                "apart (--duplicates collapse or last)"
-            )
-        if part["n_dropped"]:
-            lines.append(f"  {part['n_dropped']:,} duplicate rows dropped")
-        lines += [f"  {note}" for note in part["notes"]]
-        if part["label_columns"]:
-            lines.append(
-                f"  looks like gold, not taken: {', '.join(part['label_columns'])} "
-                "(say who labelled with --gold COLUMN=human|program|model)"
-            )
-        lines += [
-            f"  {o['n']:,} labels of {o['run'] or 'a deleted run'} fit these rollouts (Runs page)"
-            for o in part["offers"]
-        ]
-    lines += [f"  not loaded: {f['reason']}" for f in result.get("failed", [])]
+    lines = [line for part in result.get("files", [result]) for line in _part_lines(part)]
+    lines += [f"not loaded: {f['reason']}" for f in result.get("failed", [])]
     return "\n".join(lines)
+
+
+def _part_lines(part: dict) -> list[str]:
+    if part["same_as"]:
+        return part["notes"]
+    lines = [
+        f"{run['name']}: {run['n_rows']:,} rows, {run['n_tasks']:,} tasks" for run in part["runs"]
+    ]
+    shown = part["refused"][:10]
+    lines += [f"  line {line:,} refused: {reason}" for _, line, reason, _ in shown]
+    if part["n_refused"] > len(shown):
+        lines.append(f"  and {part['n_refused'] - len(shown):,} more refused")
+    if part["n_duplicates"]:
+        lines.append(
+            f"  {part['n_duplicates']:,} rows share an identity with an earlier one "
+            f"({part['n_exact']:,} exact copies) and were kept apart "
+            "(--duplicates collapse or last)"
+        )
+    if part["n_dropped"]:
+        lines.append(f"  {part['n_dropped']:,} duplicate rows dropped")
+    lines += [f"  {note}" for note in part["notes"]]
+    lines += [f"  ? {question}" for question in part["questions"]]
+    if part["label_columns"]:
+        lines.append(
+            f"  looks like gold, not taken: {', '.join(part['label_columns'])} "
+            "(say who labelled with --gold COLUMN=human|program|model)"
+        )
+    lines += [
+        f"  {o['n']:,} labels of {o['run'] or 'a deleted run'} fit these rollouts (Runs page)"
+        for o in part["offers"]
+    ]
+    return lines
 
 
 def _joined_text(result: dict, onto: str, grader: str) -> str:

@@ -55,7 +55,7 @@ class End(NamedTuple):
 
     content_hash: str
     n_bytes: int
-    n_dropped: int
+    duplicates: dict
     refused: list[load.Refusal]
     notes: list[str]
     fields: dict[str | None, list[tuple[str, str, int | None, str, str]]]
@@ -72,19 +72,20 @@ def read_columns(source: Any, name: str | None, plan: Plan) -> Iterator[Batch | 
     """
     opened = load.open_source(source, name)
     judge = opened.duplicates(plan.mapping, plan.duplicates)
-    admit = None if judge.policy == "keep" else judge.admit
+    admit, identity_of = judge.admit, rows.identity
     parts: dict[str | None, _Part] = {}
     split = plan.split
     # One row at a time: thousands of parsed rows held at once cost more in garbage collection
     # than all the rest.
     for line, raw, row in opened.records(plan.mapping):
-        if admit is not None and not admit(rows.identity(row), raw, line):
+        identity = identity_of(row)
+        if not admit(identity, raw, line):
             continue
         value = rows.as_text(row.get(split)) if split else None
         part = parts.get(value)
         if part is None:
             part = parts[value] = _Part(value, plan)
-        if part.take(line, raw, row) == BATCH:
+        if part.take(line, raw, identity, row) == BATCH:
             yield part.batch()
     for part in parts.values():
         if part.lines:
@@ -92,7 +93,7 @@ def read_columns(source: Any, name: str | None, plan: Plan) -> Iterator[Batch | 
     yield End(
         opened.content_hash or "",
         opened.n_bytes,
-        judge.n_dropped,
+        judge.report(),
         opened.refused,
         opened.notes,
         {value: part.fields.described() for value, part in parts.items()},
@@ -125,12 +126,12 @@ class _Part:
         self.verdicts: list[tuple[int, str, int | None, float, str | None]] = []
         self.golds: list[tuple[int, str, str, Any]] = []
 
-    def take(self, line: int, raw: str, row: dict) -> int:
+    def take(self, line: int, raw: str, identity: str, row: dict) -> int:
         """Read one row into the columns; how many rows there are now."""
         at = len(self.lines)
         self.lines.append(line)
         self.raws.append(raw)
-        self.identities.append(rows.identity(row))
+        self.identities.append(identity)
         self.tasks.append(rows.task_key(row))
         self.chars.append(rows.reply_chars(row))
         self.shorts.append(self.fields.of(row))

@@ -36,7 +36,7 @@ class NeedsMappingError(load.UnreadableError):
 
     def __init__(self, sniff: Any) -> None:
         self.sniff = sniff
-        asked = "; ".join(f"{q.key}: {q.why}" for q in sniff.questions)
+        asked = " ".join(q.why for q in sniff.questions if q.blocks)
         super().__init__(f"Say what the columns are, with --map or the form. {asked}")
 
 
@@ -80,7 +80,7 @@ def load_file(
     -------
     dict
         ``runs``, ``n_rows``, ``n_refused``, ``refused`` (the first hundred), ``n_duplicates``,
-        ``n_dropped``, ``notes``, ``label_columns`` (not taken, origin unknown), ``labels``,
+        ``n_exact`` (exact copies among them), ``n_dropped``, ``notes``, ``questions`` (readings left open), ``label_columns`` (not taken, origin unknown), ``labels``,
         ``offers`` (labels of other runs for these rollouts) and ``same_as`` (the run that holds
         this content already; nothing was loaded then).
 
@@ -93,11 +93,12 @@ def load_file(
     RefusedError
         A run of this name is there.
     """
+    asked_for = mapping is not None
     with _as_path(source) as (path, label):
         opened = load.open_source(path, label)
         sniff = opened.sniff(SNIFFED)
         if mapping is None:
-            if sniff.questions:
+            if any(question.blocks for question in sniff.questions):
                 raise NeedsMappingError(sniff)
             mapping = sniff.mapping
         origins = _checked_origins(origins, mapping)
@@ -121,6 +122,7 @@ def load_file(
             job.fail()
             raise
     taken = set(origins) | {mapping.keys.get(key) for key in origins}
+    result["questions"] = [] if asked_for else [q.why for q in sniff.questions]
     result["label_columns"] = [c for c in sniff.label_columns if c not in taken]
     return result
 
@@ -198,7 +200,8 @@ class _Job:
             "n_refused": len(end.refused),
             "refused": [tuple(r) for r in end.refused[:SHOWN_REFUSALS]],
             "n_duplicates": sum(run["n_duplicates"] for run in runs),
-            "n_dropped": end.n_dropped,
+            "n_exact": end.duplicates["n_exact"],
+            "n_dropped": end.duplicates["n_dropped"],
             "notes": end.notes + notes,
             "labels": counts,
             "offers": [
@@ -325,9 +328,11 @@ def _nothing_new(same: dict, store: Store) -> dict:
         "n_refused": 0,
         "refused": [],
         "n_duplicates": 0,
+        "n_exact": 0,
         "n_dropped": 0,
         "notes": [f"this content is the run {same['name']!r} already (--as NAME loads it again)"],
         "label_columns": [],
+        "questions": [],
         "labels": {"new": 0, "changed": 0, "unchanged": 0, "withdrawn": 0},
         "offers": [],
         "same_as": same,
@@ -356,14 +361,17 @@ def join_verdicts(
             f"{opened.name}: no verdict column; name it with --map reward=COLUMN."
         )
     ids = store.ids_by_identity(run)
+    by_task: dict[str, list[int]] = {}
+    for row_id, task in zip(*store.tasks_of(run), strict=True):
+        by_task.setdefault(task, []).append(row_id)
     found: dict[tuple[int, str], tuple] = {}
     conflicts: set[str] = set()
     unmatched: list[str] = []
     n = no_verdict = 0
     for record in opened.records(mapping):
         n += 1
-        identity = rows.identity(record.row)
-        there = ids.get(identity, [])
+        identity = load.key_of(record.row) or rows.identity(record.row)
+        there = ids.get(identity) or by_task.get(identity, [])
         if len(there) != 1:
             (conflicts.add if there else unmatched.append)(identity)
             continue
@@ -382,7 +390,7 @@ def join_verdicts(
             f"{opened.name}: none of its {n} rows is a rollout of {store.run(run)['name']}. "
             f"Its first key: {unmatched[0] if unmatched else '-'}; the run's: {next(iter(ids), '-')}."
         )
-    bad = {ids[i][0] for i in conflicts if len(ids[i]) == 1}
+    bad = {there[0] for i in conflicts if len(there := ids.get(i) or by_task[i]) == 1}
     kept = [line for (row_id, _), line in found.items() if row_id not in bad]
     number = store.add_verdicts(run, grader, kept)
     matched = len({line[0] for line in kept})
