@@ -6,16 +6,13 @@ from whileai_review.ui.style import inject_css
 
 st.set_page_config(page_title="whileai-review", layout="wide", initial_sidebar_state="collapsed")
 inject_css()
+# Flat while there are few: a group is a menu, and a menu is a second click.
 st.navigation(
-    {
-        "Label": [
-            st.Page("pages/label.py", title="Label", url_path="label"),
-            st.Page("pages/queue.py", title="Queue", url_path="queue"),
-        ],
-        "Measure": [
-            st.Page("pages/runs.py", title="Runs", url_path="runs", default=True),
-            st.Page("pages/trust.py", title="Trust", url_path="trust"),
-        ],
-    },
+    [
+        st.Page("pages/runs.py", title="Runs", url_path="runs", default=True),
+        st.Page("pages/label.py", title="Label", url_path="label"),
+        st.Page("pages/queue.py", title="Queue", url_path="queue"),
+        st.Page("pages/trust.py", title="Trust", url_path="trust"),
+    ],
     position="top",
 ).run()

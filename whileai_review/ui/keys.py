@@ -9,6 +9,7 @@ The callback neither reads nor writes ``st.session_state`` by key: Streamlit tak
 an access as a place to drop the run for a newer request, and the press with it.
 """
 
+import logging
 import math
 from collections.abc import Callable
 from functools import cache, partial
@@ -28,6 +29,7 @@ MAX_MIN_MS = 1_200
 MAX_NOTE = 4_000
 """Characters of a note; the field in the browser stops there."""
 
+_LOG = logging.getLogger("whileai_review")
 _ASSETS = Path(__file__).parent / "assets"
 
 
@@ -109,6 +111,11 @@ def label_bar(
     )
 
 
+def last_error(key: str = "label_bar") -> str:
+    """Return why the last press of this tab was not saved, for a page that draws no bar."""
+    return st.session_state.get(f"{key}_answer", {}).get("error", "")
+
+
 def read_press(value: Any) -> Press | None:
     """Check what came from the browser; None when it is not a press.
 
@@ -120,24 +127,26 @@ def read_press(value: Any) -> Press | None:
     """
     if not isinstance(value, dict):
         return None
-    row_id, action, nonce = value.get("row_id"), value.get("action"), value.get("nonce")
-    texts = isinstance(row_id, str) and isinstance(nonce, str) and 0 < len(nonce) <= 64
-    if not texts or action not in ACTIONS:
+    row_id, action, nonce = (value.get(key) for key in ("row_id", "action", "nonce"))
+    if not (isinstance(row_id, str) and isinstance(nonce, str) and 0 < len(nonce) <= 64):
         return None
-    note, step, shown = value.get("note"), value.get("step"), value.get("shown_ms")
+    if action not in ACTIONS:
+        return None
+    note, step, shown = (value.get(key) for key in ("note", "step", "shown_ms"))
     return Press(
         row_id=row_id,
         revision=str(value.get("revision", "")),
         action=action,
         note=note[:MAX_NOTE] if isinstance(note, str) else "",
         step=step if isinstance(step, int) and step >= 0 else None,
-        shown_ms=max(0, int(shown)) if _is_finite(shown) else 0,
+        shown_ms=_milliseconds(shown),
         nonce=nonce,
     )
 
 
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+def _milliseconds(value: object) -> int:
+    finite = isinstance(value, int | float) and math.isfinite(value)
+    return max(0, int(value)) if finite else 0  # type: ignore[call-overload]
 
 
 def _pressed(key: str, on_press: OnPress, answer: dict[str, str]) -> None:
@@ -146,7 +155,11 @@ def _pressed(key: str, on_press: OnPress, answer: dict[str, str]) -> None:
     press = read_press(state.get("press"))
     if press is None:
         return
-    error = on_press(press)
+    try:
+        error = on_press(press)
+    except Exception:  # whatever it was, the annotator must hear that nothing was kept
+        _LOG.exception("a press could not be stored")
+        error = "Not saved: the server failed, its log says why. Press again to try once more"
     answer.clear()
     answer.update(nonce=press.nonce, error=error or "")
 

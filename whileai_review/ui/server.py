@@ -138,6 +138,11 @@ def build_app(
     import streamlit as st
     from starlette.middleware import Middleware
     from starlette.routing import Route
+    from streamlit.runtime.pages_manager import PagesManager
+
+    # Else the first visit of a process to /label runs that file alone, without app.py:
+    # Streamlit takes a folder named pages for its older kind of app until st.navigation ran.
+    PagesManager.uses_pages_directory = False
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:

@@ -82,6 +82,7 @@ function startView(data) {
   const same = S.view && S.view.row === data.row_id && S.view.revision === data.revision;
   if (same) return;
   S.view = { row: data.row_id, revision: data.revision, painted: false, ms: 0, since: 0 };
+  delete document.documentElement.dataset.wrReady;
   if (data.row_id) waitForPaint(S.view);
 }
 

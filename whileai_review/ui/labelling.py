@@ -1,0 +1,87 @@
+"""One queue, one row at a time: what is on the screen is always a question to the store."""
+
+import streamlit as st
+
+from whileai_review.store import NotFoundError, Store, StoreError
+from whileai_review.ui.data import clock, quiet, warn
+from whileai_review.ui.keys import Press, label_bar, last_error, min_ms
+from whileai_review.ui.queues import how_words, open_queue
+from whileai_review.ui.transcript import show_record
+from whileai_review.work import answer
+
+PACE_FROM = 5
+"""Answers before a pace is shown."""
+
+
+def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
+    """Draw the row to answer now, blind, and the bar that answers it."""
+    try:
+        queue = store.queue(queue_id)
+    except NotFoundError as error:
+        warn(last_error() or str(error))
+        st.button("other rows", type="tertiary", on_click=open_queue, args=(None,))
+        return
+    progress = store.progress(queue_id, annotator)
+    following = store.next_row(queue_id, annotator)
+    if following is None:
+        _show_done(progress)
+        row_id, least = "", 0
+    else:
+        row_id = str(following["row_id"])
+        least = _show_row(store, queue, following["row_id"])
+    with st.bottom, st.container(horizontal=True, vertical_alignment="center"):
+        label_bar(
+            row_id,
+            str(progress["last_label"] or 0),
+            lambda press: _store_press(store, queue_id, annotator, press),
+            min_ms=least,
+            progress=_strip(queue, progress),
+            saved=f"saved {clock(progress['last_ts'])}" if progress["last_ts"] else "",
+            can_undo=progress["last_label"] is not None,
+            annotator=annotator,
+        )
+        st.button("other rows", type="tertiary", on_click=open_queue, args=(None,))
+
+
+def _show_row(store: Store, queue: dict, row_id: int) -> int:
+    found = store.row(row_id)
+    record = show_record(
+        found["row"], str(row_id), blind=True, declared=store.run(found["run_id"])["tools"]
+    )
+    return min_ms(record.characters)
+
+
+def _strip(queue: dict, progress: dict) -> str:
+    """Return "63 of 150 · random, one a task · blind · 41/h"."""
+    parts = [f"{progress['done']:,} of {progress['n']:,}", how_words(queue), "blind"]
+    if progress["later"]:
+        parts.append(f"{progress['later']:,} later")
+    if progress["per_hour"] and progress["done"] >= PACE_FROM:
+        parts.append(f"{progress['per_hour']:.0f}/h")
+    return " · ".join(parts)
+
+
+def _show_done(progress: dict) -> None:
+    unclear = f", {progress['unclear']:,} of them can't tell" if progress["unclear"] else ""
+    st.markdown(f"**All {progress['n']:,} rows of this queue are answered{unclear}.**")
+    quiet("U takes the last answer back. What the labels say of the judge is on Trust.")
+    st.page_link("pages/trust.py", label="See what they say of the judge")
+
+
+def _store_press(store: Store, queue_id: int, annotator: str, press: Press) -> str | None:
+    try:
+        answer(
+            store,
+            queue_id,
+            annotator,
+            int(press.row_id or 0),
+            press.action,
+            press.nonce,
+            note=press.note,
+            step=press.step,
+            shown_ms=press.shown_ms,
+        )
+    except StoreError as error:
+        text = str(error)
+        return text if text.startswith("Not saved") else f"Not saved: {text}"
+    return None
