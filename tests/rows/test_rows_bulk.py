@@ -40,20 +40,22 @@ odd = st.fixed_dictionaries(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(odd, max_size=5))
 def test_many_rows_read_as_each_of_them(many):
-    assert _bulk.task_keys(many) == [rows.task_key(row) for row in many]
-    assert _bulk.reply_lengths(many) == [rows.reply_chars(row) for row in many]
+    raw = _bulk.raw_columns(many, "reward", "task_id")
+    assert raw.task_keys == [rows.task_key(row) for row in many]
+    assert raw.lengths == [rows.reply_chars(row) for row in many]
+    assert raw.labelled == [row for row in many if "gold_labels" in row]
+    assert repr(raw.golds) == repr([row.get("task_id") for row in many])
     values = [row.get("reward") for row in many]
+    assert repr(raw.rewards) == repr(values)
     codes, fractions = _bulk.verdict_codes(values)
     assert codes.tolist() == [-1 if (v := rows.verdict(x)) is None else v for x in values]
     for value, code, fraction in zip(values, codes, fractions, strict=True):
         is_fraction = rows.is_number(value) and code < 0
         assert np.isfinite(fraction) == is_fraction
-    for kind, row in zip(_bulk.gold_kinds(many), many, strict=True):
+    for kind, row in zip(raw.kinds, many, strict=True):
         trusted = rows.gold_kind(row) == "mixed" and rows.mixed_is_trusted(row)
         assert kind == ("human+program" if trusted else rows.gold_kind(row))
-    assert [bool(s) for s in _bulk.signatures(many)] == [
-        bool(rows.as_text(row.get("judge_name"))) for row in many
-    ]
+    assert raw.signatures == [rows.as_text(row.get("judge_name")) for row in many]
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
@@ -66,4 +68,4 @@ def test_a_final_text_equal_to_the_last_message_counts_once_though_it_is_another
     text, twin = "".join(["the ", "reply"]), "".join(["the re", "ply"])
     assert text is not twin
     row = {"final_text": text, "messages": [{"role": "assistant", "content": twin}]}
-    assert _bulk.reply_lengths([row]) == [len(text)]
+    assert _bulk.raw_columns([row], "reward", "gold").lengths == [len(text)]

@@ -15,9 +15,6 @@ TRUSTED = frozenset({*read.TRUSTED_KINDS, BOTH_TRUSTED})
 """Kinds of gold that measure a judge."""
 
 
-PART = 512
-"""Rows read at a time."""
-
 UNMATCHED = "\0unmatched"
 """Kind of a row without a twin in a second pass; no file spells a kind like that."""
 
@@ -83,32 +80,19 @@ class TrustColumns:
         cls, rows: Iterable[dict], gold: str = "gold_reward", reward: str = "reward"
     ) -> TrustColumns:
         """Read the columns off rows. Entries that are no dicts are passed over."""
-        own = [row for row in rows if isinstance(row, dict)]
-        keys: list[str] = []
-        scores: list[object] = []
-        truths: list[object] = []
-        origins: list[str] = []
-        signed: list[str] = []
-        lengths: list[int] = []
-        labelled: list[dict] = []
-        # A part at a time, so that its rows are still in the processor's cache at the
-        # seventh look at them: a third faster on 100,000 rows.
-        for start in range(0, len(own), PART):
-            part = own[start : start + PART]
-            keys += _bulk.task_keys(part)
-            scores += [row.get(reward) for row in part]
-            truths += [row.get(gold) for row in part]
-            origins += _bulk.gold_kinds(part)
-            signed += _bulk.signatures(part)
-            lengths += _bulk.reply_lengths(part)
-            labelled += [row for row in part if "gold_labels" in row]
-        tasks, task = _codes(keys)
-        judge, fraction = _bulk.verdict_codes(scores)
-        golds, _ = _bulk.verdict_codes(truths)
-        kinds, kind = _codes(origins)
-        names, name = _codes(signed)
+        return cls.from_dicts([row for row in rows if isinstance(row, dict)], gold, reward)
+
+    @classmethod
+    def from_dicts(cls, own: Sequence[dict], gold: str, reward: str = "reward") -> TrustColumns:
+        """:meth:`from_rows` for rows that are known to be dicts."""
+        raw = _bulk.raw_columns(own, reward, gold)
+        tasks, task = _codes(raw.task_keys)
+        judge, fraction = _bulk.verdict_codes(raw.rewards)
+        golds, _ = _bulk.verdict_codes(raw.golds)
+        kinds, kind = _codes(raw.kinds)
+        names, name = _codes(raw.signatures)
         labels = _LabelWatch()
-        for row in labelled:
+        for row in raw.labelled:
             labels.see(row, read.verdict(row.get(gold)) is not None)
         return cls(
             task=task,
@@ -118,7 +102,7 @@ class TrustColumns:
             gold=golds,
             kind=kind,
             kinds=kinds,
-            chars=np.array(lengths, dtype=np.int64),
+            chars=np.array(raw.lengths, dtype=np.int64),
             judge_name=_unsigned(names, name),
             judge_names=names,
             person_and_rule=labels.both,
@@ -178,9 +162,8 @@ def _codes(values: list[str]) -> tuple[list[str], np.ndarray]:
     names = {value: i for i, value in enumerate(dict.fromkeys(values))}
     if len(names) == 1:
         return list(names), np.zeros(len(values), dtype=np.intp)
-    return list(names), np.fromiter(
-        map(names.__getitem__, values), dtype=np.intp, count=len(values)
-    )
+    codes = np.fromiter(map(names.__getitem__, values), dtype=np.intp, count=len(values))
+    return list(names), codes
 
 
 def _unsigned(names: list[str], codes: np.ndarray) -> np.ndarray:

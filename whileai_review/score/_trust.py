@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -163,7 +163,7 @@ def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
 
 def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
     """Agreement on two halves of the tasks; a task lies in one, whatever else is in the run."""
-    in_a = np.array([_is_even(task) for task in columns.tasks], dtype=bool)
+    in_a = np.array(_is_even(columns.tasks), dtype=bool)
     mask = in_a[columns.task] if len(columns) else np.zeros(0, dtype=bool)
     return {
         "a": agreement_from_columns(columns, mask, allow_model_gold),
@@ -171,9 +171,13 @@ def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
     }
 
 
-def _is_even(task: str) -> bool:
-    # Parity of the first 8 hex digits, as the reference halves tasks.
-    return hashlib.sha256(task.encode("utf-8", "surrogatepass")).digest()[3] % 2 == 0
+def _is_even(tasks: Sequence[str]) -> list[bool]:
+    """Parity of the first 8 hex digits of each key's SHA-256, as the reference halves tasks."""
+    try:
+        return [sha256(task.encode()).digest()[3] % 2 == 0 for task in tasks]
+    except UnicodeEncodeError:  # a lone surrogate, as broken logs hold
+        encoded = (task.encode("utf-8", "surrogatepass") for task in tasks)
+        return [sha256(text).digest()[3] % 2 == 0 for text in encoded]
 
 
 def _foreign(columns: TrustColumns, judge_name: str | None) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def judge_trust(
                 own, judge, probes, rubric, sample, seed, concurrency, flip_flag
             )
     report = trust_from_columns(
-        TrustColumns.from_rows(own, gold=gold),
+        TrustColumns.from_dicts(own, gold),
         min_agreement=min_agreement,
         min_kappa=min_kappa,
         allow_model_gold=allow_model_gold,
