@@ -1,6 +1,7 @@
 """How the app is served: headers, who may talk to it, and whom it talks to."""
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from urllib.parse import urlsplit
 
 import pytest
@@ -160,3 +162,36 @@ def test_the_server_listens_on_this_machine_only(server):
     for host in hosts - {"127.0.0.1"}:
         with pytest.raises(OSError):
             socket.create_connection((host, server.port), timeout=2).close()
+
+
+def test_the_first_visit_of_a_process_may_go_straight_to_a_page(serve_app, page):
+    # Streamlit ran pages/label.py alone then, without app.py and its navigation.
+    server = serve_app()
+    page.goto(server.url + "/label")
+    page.wait_for_selector("text=Nothing is loaded yet")
+    assert page.get_by_role("link", name="Trust").is_visible()
+
+
+def test_all_of_a_record_is_text_without_a_word_of_the_judge(serve_app, tmp_path):
+    from whileai_review.store import open_store
+    from whileai_review.work import load_file
+
+    rows = tmp_path / "rows.jsonl"
+    row = {
+        "prompt": "<b>ask",
+        "final_text": "x" * 3_000_000 + "\u202e",
+        "reward": 1,
+        "reason": "JUDGED",
+    }
+    rows.write_text(json.dumps(row) + "\n")
+    db = tmp_path / "review.db"
+    with open_store(db) as store:
+        load_file(store, rows)
+    server = serve_app(db=db)
+    with urllib.request.urlopen(server.url + "/record/1") as answer:
+        text = answer.read().decode()
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert text.startswith("ASK\n<b>ask\n")
+    assert text.endswith("x" * 3_000_000 + "⟦U+202E⟧\n")
+    assert "JUDGED" not in text
+    assert ask(server, "/record/2").status == 404
