@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -560,7 +560,9 @@ def _rule_text(result: dict, preview: bool) -> str:
 def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
     import orjson
 
-    stream = output.open("wb") if output is not None else click.get_binary_stream("stdout")
+    stream: IO[bytes] = (
+        output.open("wb") if output is not None else click.get_binary_stream("stdout")
+    )
     try:
         for line in lines:
             try:

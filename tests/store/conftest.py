@@ -40,7 +40,7 @@ def put_run(store, name="base", n=20, verdicts=True, batch=2_000, chars=20):
             (i, grader, "overall", i % 2, float(i % 2), None)
             for i in range(len(rows) if verdicts else 0)
         ]
-        load.add(*zip(*rows, strict=True), scores)
+        load.add(*zip(*rows, strict=True), verdicts=scores)
     return load.finish(f"hash of {name}", n_bytes=n * 100, grader_id=grader)
 
 

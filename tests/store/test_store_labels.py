@@ -260,3 +260,21 @@ def test_label_counts_add_up_to_the_current_labels(fresh_db, run, make):
         )
     counts = fresh_db.label_counts(run["id"], "overall")
     assert sum(c["n"] for c in counts) == len(fresh_db.labels(run["id"])) == 6
+
+
+def test_labels_are_offered_only_where_what_was_said_and_done_is_the_same(fresh_db):
+    """Before and after share task and repeat; their rollouts are not the same."""
+
+    def put(name, contents):
+        load = fresh_db.begin_run(name, name, "jsonl")
+        ids = ["t#0", "t#1"]
+        load.add([1, 2], ["{}"] * 2, ids, ["t"] * 2, [0] * 2, [None] * 2, contents)
+        return load.finish(name)
+
+    before = put("before", [11, 12])
+    after = put("after", [11, 99])
+    for n, row_id in enumerate(fresh_db.identities(before["id"])[0]):
+        fresh_db.add_label(row_id, "anna", "pass", f"n{n}")
+    assert [x["n"] for x in fresh_db.label_offers(after["id"])] == [1]
+    carried = fresh_db.labels_for(after["id"], before["id"])
+    assert [x["identity"] for x in carried] == ["t#0"]

@@ -288,6 +288,38 @@ def test_labels_wait_for_a_batch_of_a_long_write_not_for_all_of_it(fresh_db, mak
     assert len(fresh_db.labels("base")) == len(labels)
 
 
+def test_a_batch_keeps_consecutive_ids_while_others_load_and_label(fresh_db, make):
+    """Labels and verdicts of a load are given by place in its batch."""
+    run = make.run(fresh_db, n=300)
+    ids = make.ids(fresh_db, run)
+    done = threading.Event()
+
+    def label():
+        for n, row in enumerate(ids):
+            fresh_db.add_label(row, "anna", "pass", f"n{n}")
+            if done.wait(0.001):
+                return
+
+    loads = [
+        threading.Thread(target=make.run, args=(fresh_db, name, 6_000), kwargs={"batch": 1_000})
+        for name in ("one", "two")
+    ]
+    labeller = threading.Thread(target=label)
+    for thread in (labeller, *loads):
+        thread.start()
+    for thread in loads:
+        thread.join()
+    done.set()
+    labeller.join()
+    for name in ("one", "two"):
+        found, identities = fresh_db.identities(name)
+        assert identities == [f"r{n}" for n in range(6_000)]
+        batches = [found[n : n + 1_000] for n in range(0, 6_000, 1_000)]
+        assert all(b == list(range(b[0], b[0] + 1_000)) for b in batches)
+        verdicts = fresh_db.columns(name, fresh_db.run(name)["grader_id"], "overall")["verdict"]
+        assert verdicts == [0, 1] * 3_000
+
+
 def test_verdicts_in_batches_are_seen_whole_or_not_at_all(fresh_db, make):
     run = make.run(fresh_db, n=5_000)
     rows = make.ids(fresh_db, run)

@@ -32,6 +32,10 @@ ASK_AGAIN = 0.001
 GAP = 0.002
 """Seconds that a long write leaves free after each of its batches, for whoever waits."""
 
+LOG_PAGES = 4_000
+"""Length of the write-ahead log at which a label folds it in; a load does so at a quarter, so
+that no label pays for what a load wrote."""
+
 CACHE_KIB = 64 * 1024
 """Page cache of a connection."""
 
@@ -86,6 +90,7 @@ class Connections:
         with self._lend() as conn:
             if not durable:
                 conn.execute("PRAGMA synchronous=NORMAL")
+                conn.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES // 4}")
             try:
                 _begin_immediate(conn)
                 yield conn
@@ -96,6 +101,7 @@ class Connections:
             finally:
                 if not durable:
                     conn.execute("PRAGMA synchronous=FULL")
+                    conn.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
 
     def close(self) -> None:
         """Close every connection; the last one to close folds the write-ahead log in."""
@@ -168,6 +174,7 @@ def connect(path: str) -> sqlite3.Connection:
     conn.row_factory = sqlite3.Row
     conn.execute("PRAGMA synchronous=FULL")
     conn.execute("PRAGMA foreign_keys=ON")
+    conn.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
     conn.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     conn.execute("PRAGMA temp_store=MEMORY")
     return conn

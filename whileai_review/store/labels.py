@@ -18,7 +18,7 @@ KINDS = ("human", "program", "model")
 ESTIMATING = ("random", "one_per_task", "group", "census", "imported")
 """How rows were chosen whose labels may enter an estimate; picked ones never do unsaid."""
 
-BATCH = 2_000
+BATCH = 500
 """Labels in one transaction of an import."""
 
 _NAMES = (
@@ -28,7 +28,9 @@ _NAMES = (
     "ts_original",
 )  # fmt: skip
 _INSERT = (
-    f"INSERT INTO labels (id, {', '.join(_NAMES)}) VALUES ({','.join('?' * (len(_NAMES) + 1))})"
+    f"INSERT INTO labels (id, {', '.join(_NAMES)}, content) VALUES "
+    f"({','.join(f'?{n}' for n in range(1, len(_NAMES) + 2))}, "
+    f"(SELECT content FROM rows WHERE id=?{_NAMES.index('row_id') + 2}))"
 )
 _STANDS = "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
 """A label that nothing came after, whether or not its run is still there."""
@@ -330,7 +332,7 @@ class Labels(Family):
             return every(
                 conn,
                 "SELECT l.run_id, u.name AS run, count(*) AS n FROM labels l "
-                "JOIN rows r ON r.run_id=? AND r.identity=l.identity "
+                "JOIN rows r ON r.run_id=? AND r.identity=l.identity AND r.content IS l.content "
                 "LEFT JOIN runs u ON u.id=l.run_id AND u.state='ready' "
                 f"WHERE l.run_id<>? AND {_STANDS} AND NOT EXISTS (SELECT 1 FROM current_labels c "
                 "WHERE c.row_id=r.id AND c.criterion=l.criterion AND c.annotator=l.annotator) "
@@ -348,7 +350,7 @@ class Labels(Family):
             return every(
                 conn,
                 "SELECT l.*, min(r.id) AS to_row FROM labels l "
-                "JOIN rows r ON r.run_id=? AND r.identity=l.identity "
+                "JOIN rows r ON r.run_id=? AND r.identity=l.identity AND r.content IS l.content "
                 f"WHERE l.run_id=? AND {_STANDS} GROUP BY l.id HAVING count(*)=1 ORDER BY l.id",
                 (run_id, from_run),
             )

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import time
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from ._base import Family, event, marks, now, ready_run
 from .connection import Connections
 from .errors import NotFoundError, NotSavedError, StoreError
 
-BITE = 2_000
+BITE = 500
 """Lines taken out in one transaction; a label given meanwhile waits for one of them."""
+
+
+PART = 200
+"""Rows of a load in one transaction while others write: some 5 ms."""
+
+QUIET = 5.0
+"""Seconds after which a load takes the others to have stopped writing."""
 
 
 class AliveMark:
@@ -85,6 +95,8 @@ class Load:
         self.n_rows = 0
         self.first_id: int | None = None
         self.last_id: int | None = None
+        self._seen: dict[int, int] = {}
+        self._quiet_at = 0.0
 
     def add_grader(self, name: str, kind: str = "column") -> int:
         """A grader of this run, by name; the same name gives the same id."""
@@ -100,35 +112,64 @@ class Load:
         tasks: Sequence[str],
         chars: Sequence[int],
         fields: Sequence[str | None],
+        contents: Sequence[int | None] | None = None,
         verdicts: Iterable[tuple[int, int, str, int | None, float | None, str | None]] = (),
     ) -> int:
         """Put a batch of rows, given as columns, in one transaction; the first new id.
 
-        `verdicts` are (row of the batch, grader id, criterion, 0/1/None, value, judge_name).
+        `contents` are checksums of what was said and done: labels are offered to another run
+        only where they are equal too. `verdicts` are (row of the batch, grader id, criterion,
+        0/1/None, value, judge_name), in the order of the rows. While others write too, the batch goes in parts, so that a label
+        waits for one of them.
         """
-        with self._connections.write(durable=False) as conn:
-            self._still_loading(conn)
-            seq = conn.execute("SELECT seq FROM sqlite_sequence WHERE name='rows'").fetchone()
-            first = (seq[0] if seq else 0) + 1
-            ids = range(first, first + len(lines))
-            runs = [self.run_id] * len(lines)
-            conn.executemany(
-                "INSERT INTO rows (id, run_id, line, identity, task, reply_chars, fields) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                zip(ids, runs, lines, identities, tasks, chars, fields, strict=True),
+        scores = list(verdicts)
+        known = contents if contents is not None else [None] * len(lines)
+        step = PART if self._others_write() else len(lines)
+        first = 0
+        for start in range(0, len(lines), step or 1):
+            part = slice(start, start + step)
+            since, until = (
+                bisect_left(scores, n, key=itemgetter(0)) for n in (part.start, part.stop)
             )
-            conn.executemany(
-                "INSERT INTO bodies (row_id, raw) VALUES (?, ?)", zip(ids, raws, strict=True)
-            )
-            conn.executemany(
-                "INSERT INTO scores (row_id, grader_id, criterion, verdict, value, judge_name) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                [(first + n, *verdict) for n, *verdict in verdicts],
-            )
+            with self._connections.write(durable=False) as conn:
+                self._still_loading(conn)
+                # Ids of a batch are consecutive, whoever else loads between its parts.
+                first = first or _reserve(conn, len(lines))
+                n = len(lines[part])
+                ids = range(first + start, first + start + n)
+                conn.executemany(
+                    "INSERT INTO rows (id, run_id, line, identity, task, reply_chars, fields, "
+                    "content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    zip(
+                        ids,
+                        [self.run_id] * n,
+                        *(c[part] for c in (lines, identities, tasks, chars, fields, known)),
+                        strict=True,
+                    ),
+                )
+                conn.executemany(
+                    "INSERT INTO bodies (row_id, raw) VALUES (?, ?)",
+                    zip(ids, raws[part], strict=True),
+                )
+                conn.executemany(
+                    "INSERT INTO scores (row_id, grader_id, criterion, verdict, value, judge_name) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    [(first + place, *verdict) for place, *verdict in scores[since:until]],
+                )
+            self.last_id = ids[-1]
         self.n_rows += len(lines)
-        self.first_id = first if self.first_id is None else self.first_id
-        self.last_id = first + len(lines) - 1
+        self.first_id = self.first_id or first or None
         return first
+
+    def _others_write(self) -> bool:
+        """Whether another connection wrote in the last seconds."""
+        with self._connections.read() as conn:
+            seen = conn.execute("PRAGMA data_version").fetchone()[0]
+        # A number means something within its connection only; a load mostly gets the same one.
+        if self._seen.setdefault(id(conn), seen) != seen:
+            self._seen[id(conn)] = seen
+            self._quiet_at = time.monotonic() + QUIET
+        return time.monotonic() < self._quiet_at
 
     def finish(
         self,
@@ -202,6 +243,16 @@ class Load:
             "SELECT 1 FROM runs WHERE id=? AND state='loading'", (self.run_id,)
         ).fetchone():
             raise NotFoundError("This load was taken out of the store. Load the file again.")
+
+
+def _reserve(conn, n: int) -> int:
+    """The first of n ids that no other row gets, now or later."""
+    line = conn.execute("SELECT seq FROM sqlite_sequence WHERE name='rows'").fetchone()
+    if line is None:
+        conn.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('rows', ?)", (n,))
+        return 1
+    conn.execute("UPDATE sqlite_sequence SET seq=seq+? WHERE name='rows'", (n,))
+    return int(line[0]) + 1
 
 
 def grader_id(conn, run_id: int, name: str, kind: str) -> int:

@@ -79,6 +79,7 @@ CREATE TABLE rows (
     identity TEXT NOT NULL,
     task TEXT NOT NULL,
     reply_chars INTEGER NOT NULL,
+    content INTEGER,                -- checksum of what was said and done: the same rollout?
     fields TEXT                     -- short values of the row, copied for filters and slices
 );
 CREATE INDEX rows_identity ON rows (run_id, identity);
@@ -158,6 +159,7 @@ CREATE TABLE labels (               -- append-only: a change or an undo is a lin
     run_id INTEGER NOT NULL,        -- no reference: labels outlive their run
     row_id INTEGER NOT NULL,
     identity TEXT NOT NULL,
+    content INTEGER,                -- of the row, as it was labelled
     criterion TEXT NOT NULL,
     annotator TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('human', 'program', 'model')),

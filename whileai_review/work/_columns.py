@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
+
+import orjson
 
 from whileai_review import load, rows
 from whileai_review.work._fields import Fields
@@ -46,6 +49,7 @@ class Batch(NamedTuple):
     tasks: list[str]
     chars: list[int]
     fields: list[str | None]
+    contents: list[int]
     verdicts: list[tuple[int, str, int | None, float, str | None]]
     golds: list[tuple[int, str, str, Any]]
 
@@ -101,6 +105,23 @@ def read_columns(source: Any, name: str | None, plan: Plan) -> Iterator[Batch | 
     )
 
 
+def content(row: dict) -> int:
+    """A checksum of what was said and done: two runs share task and repeat, not the rollout.
+
+    Reply, conversation and steps; not the judge's words, so a re-judged rollout is the same.
+    """
+    total = crc32(rows.as_text(row.get("final_text")).encode("utf-8", "surrogatepass"))
+    for key in ("messages", "steps", "tool_trace"):
+        part = row.get(key)
+        if part:
+            try:
+                data = orjson.dumps(part)
+            except TypeError:  # an integer over 64 bits
+                data = rows.as_text(part).encode("utf-8", "surrogatepass")
+            total = crc32(data, total)
+    return total
+
+
 @dataclass
 class _Part:
     value: str | None
@@ -123,6 +144,7 @@ class _Part:
         self.tasks: list[str] = []
         self.chars: list[int] = []
         self.shorts: list[str | None] = []
+        self.contents: list[int] = []
         self.verdicts: list[tuple[int, str, int | None, float, str | None]] = []
         self.golds: list[tuple[int, str, str, Any]] = []
 
@@ -135,6 +157,7 @@ class _Part:
         self.tasks.append(rows.task_key(row))
         self.chars.append(rows.reply_chars(row))
         self.shorts.append(self.fields.of(row))
+        self.contents.append(content(row))
         get = row.get
         for criterion, key in self.verdict_keys:
             value = get(key)
@@ -155,7 +178,7 @@ class _Part:
         """What was taken since the last batch."""
         found = Batch(
             self.value, self.lines, self.raws, self.identities, self.tasks, self.chars,
-            self.shorts, self.verdicts, self.golds,
+            self.shorts, self.contents, self.verdicts, self.golds,
         )  # fmt: skip
         self._clear()
         return found

@@ -244,6 +244,7 @@ class _Part:
             batch.tasks,
             batch.chars,
             batch.fields,
+            batch.contents,
             [
                 (n, grader, criterion, verdict, value, None if signed == name else signed)
                 for n, criterion, verdict, value, signed in batch.verdicts
