@@ -9,10 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from whileai_review import work
+from whileai_review import rows, work
 from whileai_review.store import Store, field_text
+from whileai_review.ui.text import cut
 
 MAX_ENTRIES = 64
+
+LINE_CHARS = 120
+"""Characters of a reply in a list."""
 
 MAX_LOOKED_AT = 8
 """Fields whose values are read to choose the first one."""
@@ -62,6 +66,11 @@ def group_values(store: Store, run: int, field: str) -> list[str]:
     return _values(store, str(store.path), run, field)
 
 
+def list_lines(store: Store, ids: tuple[int, ...]) -> dict[int, str]:
+    """Return one line for each row of a list: its task and how its reply begins."""
+    return _list_lines(store, str(store.path), ids)
+
+
 def _key(store: Store, report: Mapping[str, Any]) -> tuple[str, int, int, str, str, str]:
     """Path, run, grader, gold, criterion and revision: together they name the numbers."""
     return (
@@ -108,3 +117,12 @@ def _cell_rows(
 def _values(_store: Store, path: str, run: int, field: str) -> list[str]:
     # Rows of a run never change, so neither do the values of a field.
     return sorted({field_text(value) for value in _store.field_values(run, field)[1]})
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _list_lines(_store: Store, path: str, ids: tuple[int, ...]) -> dict[int, str]:
+    lines = {}
+    for brief in _store.briefs(ids, None, ""):
+        reply = " ".join(cut(rows.reply(brief["row"]), LINE_CHARS).text.split())
+        lines[brief["id"]] = f"{cut(brief['task'], 40).text} · {reply or '(no reply)'}"
+    return {row_id: lines.get(row_id, "(deleted)") for row_id in ids}

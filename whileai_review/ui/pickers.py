@@ -7,6 +7,7 @@ kept on the run, where only a person's choice changes it.
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from whileai_review import work
 from whileai_review.store import NotFoundError, Store
 from whileai_review.ui import state
 from whileai_review.ui.data import warn
+from whileai_review.ui.people import COOKIE
 from whileai_review.ui.text import cut, plain, visible
 
 LAST_RUN = "last_run"
@@ -65,6 +67,12 @@ def gold_words(gold: str | None) -> str:
     if gold is None:
         return "no gold"
     return GOLD_WORDS.get(gold) or f"labels of {gold.removeprefix('file:')}"
+
+
+def known_reader() -> str:
+    """Return who is at the screen where it is known, else "reader"; nobody is asked."""
+    name = st.session_state.get(state.ANNOTATOR)
+    return name or unquote(st.context.cookies.get(COOKIE, "")) or "reader"
 
 
 def param(name: str) -> str | None:
@@ -154,9 +162,8 @@ def _kept(
 
     def keep() -> None:
         chosen = st.session_state[key]
-        by = st.session_state.get(state.ANNOTATOR)
         if chosen is not None:
-            store.choose(run_id, **{what: chosen}, by=by)
+            store.choose(run_id, **{what: chosen}, by=known_reader())
         set_params(cell=None, page=None, row=None)
 
     st.selectbox(

@@ -20,10 +20,10 @@ from whileai_review.report import (
     points,
 )
 from whileai_review.store import RefusedError, Store
-from whileai_review.ui import cache, state
+from whileai_review.ui import cache
 from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.figures import is_dark, show_figure
-from whileai_review.ui.pickers import Picked, select
+from whileai_review.ui.pickers import Picked, known_reader, select
 from whileai_review.ui.tables import (
     Column,
     link,
@@ -189,7 +189,7 @@ def _offer_first_labels(store: Store, report: Mapping[str, Any]) -> None:
     n = min(FIRST_LABELS, report["n_rows"])
     if not st.button(f"Label {plural(n, 'row')}", type="primary"):
         return
-    by = st.session_state.get(state.ANNOTATOR)
+    by = known_reader()
     try:
         queue = work.draw_queue(
             store, report["run_id"], "one_per_task", n, criterion=report["criterion"], by=by
