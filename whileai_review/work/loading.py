@@ -108,6 +108,8 @@ def load_file(
             if key in origins
         )
         plan = Plan(mapping, golds, split, duplicates)
+        if name is not None and not again and (there := _held(store, name, opened, mapping)):
+            return _nothing_new(there, store)
         job = _Job(store, opened, plan, origins, grader, name)
         large = path.stat().st_size > FORK_BYTES
         batches = (pool.ahead if large else _here)(read_columns, path, label, plan)
@@ -273,6 +275,15 @@ class _Part:
         )
 
 
+def _held(store: Store, name: str, source: load.Source, mapping: load.Mapping) -> dict | None:
+    """The run that holds this file, when the name that it asks for is taken."""
+    if all(run["name"] != name for run in store.runs(archived=True)):
+        return None
+    for _ in source.records(mapping):  # the hash is known at the end
+        pass
+    return store.run_by_content(source.content_hash or "")
+
+
 def _here(function: Callable[..., Iterator], *arguments: Any) -> Iterator:
     return function(*arguments)
 
@@ -386,7 +397,12 @@ def join_verdicts(
                     None if reason is None else rows.as_text(reason))  # fmt: skip
             if found.setdefault((there[0], criterion), line)[2:4] != line[2:4]:
                 conflicts.add(identity)
-    if not found and n:
+    if not found and no_verdict:
+        raise load.UnreadableError(
+            f"{opened.name}: no verdict in {', '.join(mapping.keys[k] for k in keys.values())}; "
+            "say what its values mean with --map reward=COLUMN:WORD=1,WORD=0."
+        )
+    if not found and len(unmatched) == n:
         raise load.UnreadableError(
             f"{opened.name}: none of its {n} rows is a rollout of {store.run(run)['name']}. "
             f"Its first key: {unmatched[0] if unmatched else '-'}; the run's: {next(iter(ids), '-')}."
@@ -429,10 +445,14 @@ def load_folder(store: Store, folder: str | Path, **options: Any) -> dict:
 
 
 def load_demo(store: Store, folder: Path) -> list[dict]:
-    """Load the runs of a folder by its ``manifest.json``; runs that are there are left alone."""
+    """Load the runs of a folder by its ``manifest.json``; what is there is left alone.
+
+    A run that was renamed since is known by its content.
+    """
     manifest = orjson.loads((folder / "manifest.json").read_bytes())
     done = []
-    for run in manifest["runs"]:
+    ids = {}
+    for run in reversed(manifest["runs"]):  # pages open on the run that came last
         result = load_file(
             store,
             folder / run["file"],
@@ -442,10 +462,14 @@ def load_demo(store: Store, folder: Path) -> list[dict]:
             grader=run.get("grader"),
         )
         done.append(result)
+        ids[run["name"]] = result["runs"][0]["id"]
     for verdicts in manifest.get("verdicts", []):
+        onto = ids.get(verdicts["onto"], verdicts["onto"])
+        if any(g["name"] == verdicts["grader"] for g in store.run(onto)["graders"]):
+            continue
         join_verdicts(
             store,
-            verdicts["onto"],
+            onto,
             verdicts["grader"],
             folder / verdicts["file"],
             load.Mapping(**verdicts["mapping"]) if "mapping" in verdicts else None,
