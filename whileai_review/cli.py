@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,11 +46,13 @@ def command(group: click.Group, name: str) -> Callable[[Callable[..., Any]], cli
         def run(*args: Any, **kwargs: Any) -> Any:
             from whileai_review.load import UnreadableError
             from whileai_review.store import StoreError
-            from whileai_review.work.rules import RuleError
+            from whileai_review.work.pool import KilledError
 
             try:
                 return function(*args, **kwargs)
-            except (UnreadableError, StoreError, RuleError, ValueError, OSError) as error:
+            except BrokenPipeError:
+                raise  # who read our output has enough; click ends quietly
+            except (UnreadableError, StoreError, KilledError, ValueError, OSError) as error:
                 if os.environ.get("WHILEAI_REVIEW_DEBUG"):
                     raise
                 raise Unusable(" ".join(str(error).split())) from error
@@ -183,24 +187,25 @@ def load_command(
     """
     from whileai_review import work
 
-    mapping = _mapping(source, maps, origins, onto is not None)
-    with _open(db) as store:
+    if onto is not None and not grader:
+        raise Unusable("--onto needs --grader NAME: whose verdicts are these?")
+    folder = source != "-" and Path(source).is_dir()
+    with _file(source) as file, _open(db, create=onto is None) as store:
+        mapping = _mapping(file, maps, origins, folder)
         if onto is not None:
-            if not grader:
-                raise Unusable("--onto needs --grader NAME: whose verdicts are these?")
-            result = work.join_verdicts(store, onto, grader, source, mapping)
-            _say(result, as_json, _joined_text(result, onto, grader))
+            result = work.join_verdicts(store, onto, grader or "", file, mapping)
+            _say(result, as_json, _joined_text(result, onto, grader or ""))
             return
         options: dict[str, Any] = {
             "split": split, "duplicates": duplicates, "grader": grader, "mapping": mapping,
             "origins": _origins(origins),
         }  # fmt: skip
-        if source != "-" and Path(source).is_dir():
+        if folder:
             result = work.load_folder(store, source, **options)
         else:
             with _Progress(source) as progress:
                 result = work.load_file(
-                    store, source, name=name, again=name is not None, progress=progress, **options
+                    store, file, name=name, again=name is not None, progress=progress, **options
                 )
     _say(result, as_json, _loaded_text(result))
 
@@ -240,15 +245,8 @@ def trust_command(
     from whileai_review import judge_trust, work
 
     if source == "-" or Path(source).is_file():
-        from whileai_review import load
-
-        opened = load.open_source(source)
-        sniff = opened.sniff()
-        mapping = sniff.mapping.merged(load.parse_map(maps))
-        kept = [record.row for record in opened.records(mapping)]
-        report = judge_trust(kept, gold=gold or "gold_reward", allow_model_gold=allow_model_gold)
-        if opened.refused:
-            click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
+        rows = _rows_to_measure(source, maps, gold)
+        report = judge_trust(rows, allow_model_gold=allow_model_gold)
     else:
         with _open(db, create=False) as store:
             report = work.trust(store, source, grader, gold, criterion)
@@ -260,6 +258,28 @@ def trust_command(
             click.echo(f"{head['word']}. {head['bold']}\n{head['grey']}\n")
         click.echo(report.get("text") or str(report))
     ctx.exit(EXIT[report["state"]])
+
+
+def _rows_to_measure(source: str, maps: Sequence[str], gold: str | None) -> list[dict]:
+    """The rows of a file with its verdicts and labels as numbers, as judge_trust takes them."""
+    from whileai_review import load, work
+
+    with _file(source) as file:
+        opened = load.open_source(file)
+        sniff = opened.sniff()
+        said = load.parse_map(maps)
+        if any(q.blocks and q.key not in said.keys for q in sniff.questions):
+            raise work.NeedsMappingError(sniff)
+        column = gold or ("gold_reward" if "gold_reward" in sniff.columns else None)
+        if column is not None and "gold_reward" not in said.keys:
+            said = said.merged(load.Mapping({"gold_reward": column}))
+        kept = [record.row for record in opened.records(sniff.mapping.merged(said))]
+    if column is None and "gold_reward" not in said.keys and sniff.label_columns:
+        names = ", ".join(sniff.label_columns)
+        click.echo(f"looks like gold, not taken: {names} (take one with --gold COLUMN)", err=True)
+    if opened.refused:
+        click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
+    return kept
 
 
 @main.group("label", cls=_Group)
@@ -301,7 +321,7 @@ def import_command(
     from whileai_review import load, work
 
     mapping = load.parse_map(maps) if maps else None
-    with _open(db) as store:
+    with _open(db, create=False) as store:
         result = work.import_labels(store, run, source, kind, annotator, criterion, mapping)
     text = (
         f"{result['matched']} of {result['labels']} labels matched, {result['new']} new, "
@@ -383,7 +403,8 @@ def program_command(
 @command(main, "backup")
 @click.argument("target", type=click.Path(path_type=Path))
 @db_option
-def backup_command(target: Path, db: Path) -> None:
+@json_option
+def backup_command(target: Path, db: Path, as_json: bool) -> None:
     """Copy the whole database to TARGET, also while others are writing.
 
     \b
@@ -392,12 +413,14 @@ def backup_command(target: Path, db: Path) -> None:
     """
     with _open(db, create=False) as store:
         path = store.backup(target)
-    click.echo(f"{path}: {path.stat().st_size:,} bytes")
+    size = path.stat().st_size
+    _say({"path": str(path), "bytes": size}, as_json, f"{path}: {size:,} bytes")
 
 
 @command(main, "demo")
 @db_option
-def demo_command(db: Path) -> None:
+@json_option
+def demo_command(db: Path, as_json: bool) -> None:
     """Write the demo runs into the database that --db names.
 
     \b
@@ -406,8 +429,8 @@ def demo_command(db: Path) -> None:
     """
     with _open(db) as store:
         _load_demo(store)
-        names = ", ".join(run["name"] for run in store.runs())
-    click.echo(f"{db}: {names}")
+        names = [run["name"] for run in store.runs()]
+    _say({"db": str(db), "runs": names}, as_json, f"{db}: {', '.join(names)}")
 
 
 def demo_db() -> Path:
@@ -441,7 +464,20 @@ def _open(db: Path, create: bool = True) -> Any:
     return open_store(db, create=create)
 
 
-def _mapping(source: str, maps: Sequence[str], origins: Sequence[str], joining: bool) -> Any:
+@contextmanager
+def _file(source: str) -> Iterator[str | Path]:
+    """The path; standard input as a file that can be read more than once."""
+    if source != "-":
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="whileai-review-") as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path
+
+
+def _mapping(source: str | Path, maps: Sequence[str], origins: Sequence[str], folder: bool) -> Any:
     """What is recognised, with what the user said on top; None when nothing was said."""
     from whileai_review import load
 
@@ -452,10 +488,8 @@ def _mapping(source: str, maps: Sequence[str], origins: Sequence[str], joining: 
         if column not in said.keys and column not in said.keys.values():
             golds[f"gold_reward{':' + column.partition(':')[2] if ':' in column else ''}"] = column
     said = said.merged(load.Mapping(golds)) if golds else said
-    if not said.keys or joining or (source != "-" and Path(source).is_dir()):
+    if not said.keys or folder:
         return said if said.keys else None
-    if source == "-":
-        return said
     return load.open_source(source).sniff().mapping.merged(said)
 
 
@@ -560,9 +594,7 @@ def _rule_text(result: dict, preview: bool) -> str:
 def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
     import orjson
 
-    stream: IO[bytes] = (
-        output.open("wb") if output is not None else click.get_binary_stream("stdout")
-    )
+    stream: IO[bytes] = output.open("wb") if output is not None else sys.stdout.buffer
     try:
         for line in lines:
             try:

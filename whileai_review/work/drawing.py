@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from whileai_review.store import RefusedError, Store
-from whileai_review.work.measuring import cell_rows, settings
+from whileai_review.work.measuring import cell_rows, measured_as, settings
 
 DEFAULT_N = 150
 """Rows of a queue when nothing else is said: at an agreement of .90 the lower bound then
@@ -104,23 +104,23 @@ def review_queue(
     Every disagreeing row is in (chance 1); of the agreeing rows `agreeing_share` are drawn.
     What is answered here was picked and enters no estimate unsaid.
     """
-    found, grader, gold, criterion = settings(store, run)
-    if grader is None or gold is None:
+    run_id, grader, gold, criterion = measured_as(store, run)
+    if not grader or not gold:
         raise RefusedError("A review queue needs a judge's verdicts and gold to hold against them.")
     if not 0 <= agreeing_share <= 1:
         raise RefusedError("The share of agreeing rows lies between 0 and 1.")
-    at = (store, found["id"], grader["id"], gold, criterion)
+    at = (store, run_id, grader, gold, criterion)
     apart = cell_rows(*at, cell, field, value)
     if not apart:
         raise RefusedError("No row disagrees here: there is nothing to review.")
     agreeing = cell_rows(*at, "agree", field, value)
-    rng = np.random.default_rng([seed, found["id"]])
+    rng = np.random.default_rng([seed, run_id])
     size = min(len(agreeing), math.ceil(agreeing_share * len(agreeing)))
     mixed = [agreeing[i] for i in rng.permutation(len(agreeing))[:size]]
     rows = [(i, 1.0, "disagree") for i in apart]
     rows += [(i, size / len(agreeing), "agree") for i in mixed]
     queue = store.add_queue(
-        found["id"],
+        run_id,
         f"review of {cell}" + (f", {value}" if value else ""),
         "picked",
         [rows[i] for i in rng.permutation(len(rows))],
@@ -128,7 +128,7 @@ def review_queue(
         criterion=criterion,
         seed=seed,
         by=by,
-        grader_id=grader["id"],
+        grader_id=grader,
         gold=gold,
         cell=cell,
         field=field,

@@ -10,9 +10,14 @@ from whileai_review import load, rows
 from whileai_review.score.labels import attach_labels
 from whileai_review.store import RefusedError, Store, utc
 from whileai_review.work.gold import IMPORT, gold_by_row, gold_labels
-from whileai_review.work.measuring import settings
+from whileai_review.work.measuring import measured_as
 
 _WORDS = {"pass": 1, "fail": 0}
+_ABOUT = (
+    "annotator", "criterion", "note", "chosen", "rule_version", "guideline_version",
+    "unblinded_at",
+)  # fmt: skip
+_NUMBERS = ("step", "seconds", "inclusion_p")
 _BY_TEXT = ("rollout_id", "scenario_id", "rollout_index", "prompt", "final_text")
 
 
@@ -59,7 +64,7 @@ def import_labels(
     ids, targets = _targets(store, run, entries)
     # The position of a label rides along as its note, to find the whole entry again.
     records = [
-        {**e["names"], "label": e["label"], "kind": e.get("kind") or kind, "note": str(n)}
+        {**e["names"], "label": e["label"], "kind": e["kind"] or kind, "note": str(n)}
         for n, e in enumerate(entries)
     ]
     _, report = attach_labels(targets, records, kind=kind)
@@ -72,13 +77,12 @@ def import_labels(
                 {
                     "row_id": row_id,
                     "identity": row["identity"],
-                    "criterion": entry.get("criterion") or criterion,
-                    "annotator": entry.get("annotator") or default,
+                    "criterion": criterion,
+                    "annotator": default,
+                    "chosen": "imported",
+                    **entry["about"],
                     "kind": given["kind"],
                     "verdict": entry["verdict"],
-                    "note": entry.get("note"),
-                    "seconds": entry.get("seconds"),
-                    "chosen": entry.get("chosen") or "imported",
                     "ts": entry["ts"],
                     "ts_original": entry["ts_original"],
                 }
@@ -169,14 +173,16 @@ def _entry(row: dict) -> dict:
         instant = utc(ts)
     except (ValueError, OverflowError, OSError):
         instant = None
-    keep = ("annotator", "kind", "note", "seconds", "chosen", "criterion")
+    about = {k: rows.as_text(row[k]) for k in _ABOUT if row.get(k) not in (None, "")}
+    about |= {k: row[k] for k in _NUMBERS if rows.is_number(row.get(k))}
     return {
-        **{k: row[k] for k in keep if row.get(k) not in (None, "")},
+        "about": about,
+        "kind": row.get("kind"),
         "names": names,
         "label": value if verdict is None else verdict,
         "verdict": word,
         "ts": instant,
-        "ts_original": None if ts is None else str(ts),
+        "ts_original": None if ts is None else rows.as_text(ts),
     }
 
 
@@ -186,26 +192,28 @@ def _targets(store: Store, run: int | str, entries: list[dict]) -> tuple[list[in
     keys = _BY_TEXT if texts else _BY_TEXT[:3]
     ids, targets = [], []
     for row_id, row in store.numbered_rows(run):
-        target = {k: row[k] for k in keys if k in row}
+        identity = rows.identity(row)
+        target = {k: row[k] for k in keys if k in row} | {"identity": identity}
+        if not row.get("rollout_id"):
+            target["rollout_id"] = identity
         ids.append(row_id)
-        targets.append(target | {"identity": rows.identity(row)})
-        if not texts and not row.get("rollout_id") and "rollout_index" not in row:
-            targets[-1]["rollout_id"] = targets[-1]["identity"]
+        targets.append(target)
     if not targets:
         raise RefusedError("This run has no rows.")
     return ids, targets
 
 
 def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
-    found, grader, gold, criterion = settings(store, run)
-    truth = gold_by_row(gold_labels(store, found["id"], gold, criterion).records)
-    columns = store.columns(found["id"], grader["id"] if grader else None, criterion)
+    run_id, grader_id, gold, criterion = measured_as(store, run)
+    grader = next((g for g in store.run(run_id)["graders"] if g["id"] == grader_id), None)
+    truth = gold_by_row(gold_labels(store, run_id, gold or None, criterion).records)
+    columns = store.columns(run_id, grader_id, criterion)
     verdicts = {
         row_id: (columns["value"][n], columns["verdict"][n], columns["judge_name"][n])
         for n, row_id in enumerate(columns["id"])
     }
     drop = ("reward", "gold_reward", "gold_kind", "gold_labels", "judge_name")
-    for row_id, row in store.numbered_rows(found["id"]):
+    for row_id, row in store.numbered_rows(run_id):
         value, verdict, signed = verdicts[row_id]
         line = {k: v for k, v in row.items() if k not in drop}
         if value is not None:

@@ -31,6 +31,14 @@ CELLS = {"tp": (1, 1), "fp": (1, 0), "fn": (0, 1), "tn": (0, 0)}
 BOTH = {"disagree": ("fp", "fn"), "agree": ("tp", "tn")}
 
 
+class StoredTrustReport(JudgeTrustReport):
+    """A trust report whose disagreements stay in the store; prints what was measured."""
+
+    def as_text(self) -> str:
+        """What ``print(judge_trust(rows))`` gives for the same rows."""
+        return self["text"]
+
+
 def settings(store: Store, run: int | str) -> tuple[dict, dict | None, str | None, str]:
     """What is measured on a run: (run, grader or None, gold or None, criterion)."""
     found = store.run(run)
@@ -45,7 +53,7 @@ def trust(
     grader: int | str | None = None,
     gold: str | None = None,
     criterion: str | None = None,
-) -> JudgeTrustReport:
+) -> StoredTrustReport:
     """Can this run's judge be trusted? `judge_trust`'s report of the store's rows.
 
     Parameters
@@ -55,7 +63,7 @@ def trust(
 
     Returns
     -------
-    JudgeTrustReport
+    StoredTrustReport
         The keys of `judge_trust` (its ``disagreements`` stay in the store: `cell_rows`), and
         ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text``.
 
@@ -64,8 +72,10 @@ def trust(
     NotFoundError
         No such run, or no such grader on it.
     """
-    key = _key(store, run, grader, gold, criterion)
-    return JudgeTrustReport(orjson.loads(_stored(store, "trust", key)))
+    key = measured_as(store, run, grader, gold, criterion)
+    report = StoredTrustReport(orjson.loads(_stored(store, "trust", key)))
+    report["run"] = store.run(key[0])["name"]  # it may have been renamed since
+    return report
 
 
 def cell_rows(
@@ -86,7 +96,7 @@ def cell_rows(
     names = BOTH.get(cell, (cell,))
     if any(name not in CELLS for name in names):
         raise NotFoundError(f"No cell {cell!r}: there are {', '.join([*CELLS, *BOTH])}.")
-    key = _key(store, run, grader, gold, criterion)
+    key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
     found = sorted(row_id for name in names for row_id in cells[name])
     if field is None or value is None:
@@ -109,7 +119,7 @@ def slices(
     ``value, n, agreement, agreement_ci95, n_gold_fail, false_passes, false_pass_rate,
     false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95`` (Wilson, 95%).
     """
-    key = _key(store, run, grader, gold, criterion)
+    key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
     ids, values = store.field_values(key[0], field)
     group = {row_id: field_text(v) for row_id, v in zip(ids, values, strict=True)}
@@ -144,13 +154,17 @@ def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
     return kept["body"]
 
 
-def _key(
+def measured_as(
     store: Store,
     run: int | str,
-    grader: int | str | None,
-    gold: str | None,
-    criterion: str | None,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
 ) -> tuple[int, int, str, str]:
+    """What a report of these choices is about: (run id, grader id or 0, gold or "", criterion).
+
+    Where the picked gold has no label on the criterion, the gold with most labels there.
+    """
     found, picked, picked_gold, picked_criterion = settings(store, run)
     criterion = criterion or picked_criterion
     if grader is not None:
@@ -193,6 +207,7 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
         "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
         "n_disagreements": len(cells["fp"]) + len(cells["fn"]),
     }
+    report["disagreements"] = range(report["n_disagreements"])  # to be counted in the text
     report["text"] = str(report)
     report["headline"] = trust_headline(report)
     report["disagreements"] = []

@@ -23,6 +23,15 @@ _pool: ProcessPoolExecutor | None = None
 _running: dict[tuple[Any, ...], Future] = {}
 
 
+class KilledError(RuntimeError):
+    """Another process that worked for this one is gone; its message is the one line."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The process that {what} was killed (out of memory?). Nothing was kept; try again."
+        )
+
+
 def run(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call `function` in the pool and wait; the same call under way is shared, not made twice.
 
@@ -34,13 +43,22 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
     except BrokenProcessPool:
         # A worker was killed (out of memory, a stray kill): once more in a new pool.
         _forget()
+    try:
         return _future(key, function, arguments).result()
+    except BrokenProcessPool:
+        _forget()
+        raise KilledError("computed this") from None
 
 
 def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
     """Iterate ``function(*arguments)`` in a process of its own, a few items ahead.
 
     What the function raises is raised here. The items can be pickled.
+
+    Raises
+    ------
+    KilledError
+        The other process was killed.
     """
     if multiprocessing.current_process().daemon:  # a daemon may have no children
         yield from function(*arguments)
@@ -54,7 +72,7 @@ def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[A
             try:
                 done, item = pickle.loads(receive.recv_bytes())
             except EOFError:
-                raise RuntimeError("the reading process was killed") from None
+                raise KilledError("read this file") from None
             if done:
                 if item is not None:
                     raise item
