@@ -119,6 +119,14 @@ class Reports(Family):
                 (run_id, kind, kind),
             )
 
+    def read_at(self, row_id: int, by: str) -> str | None:
+        """When this person read the row with the judge's and the others' verdicts in view."""
+        with self._connections.read() as conn:
+            line = conn.execute(
+                "SELECT min(created_at) FROM findings WHERE row_id=? AND by=?", (row_id, by)
+            ).fetchone()
+        return line[0]
+
     def last_codes(self, run: int | str, n: int = 5) -> list[str]:
         """The codes used last on a run, newest first."""
         with self._connections.read() as conn:

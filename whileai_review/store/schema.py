@@ -220,6 +220,7 @@ CREATE TABLE findings (             -- append-only: what a reader found on a row
     withdraws INTEGER,
     created_at TEXT NOT NULL
 );
+CREATE INDEX findings_row ON findings (row_id, by);
 CREATE INDEX findings_run ON findings (run_id, kind, row_id);
 CREATE TABLE reports (
     run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,

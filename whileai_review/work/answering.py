@@ -18,9 +18,11 @@ def answer(
     note: str = "",
     step: int | None = None,
     shown_ms: int = 0,
-    unblinded_at: str | None = None,
 ) -> dict | None:
     """Store what one press says: pass, fail, unclear, later or undo.
+
+    An answer on a row that the same person has read before, with the judge's verdict in view,
+    is kept as such and enters no estimate.
 
     Returns the receipt of a label or the label that an undo took back; None for `later` and
     for an undo with nothing to take back.
@@ -47,5 +49,5 @@ def answer(
         note=note.strip() or None,
         step=step,
         seconds=shown_ms / 1000,
-        unblinded_at=unblinded_at,
+        unblinded_at=store.read_at(row_id, annotator),
     )
