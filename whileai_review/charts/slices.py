@@ -234,7 +234,7 @@ def _numbers(
     y: str,
     n: int,
     rate: float | None,
-    interval: Sequence[float] | None,
+    interval: tuple | list | None,
     hits: int | None,
     dark: bool,
 ) -> None:

@@ -21,6 +21,9 @@ from whileai_review.ui.text import cut, plain, visible
 LAST_RUN = "last_run"
 """Session key: the run of the last page, for a page that is opened without one."""
 
+LAST_LOAD = "last_load"
+"""Session key: what came of the last load of this tab, to be said once it is drawn anew."""
+
 GOLD_WORDS = {"human": "people’s labels", "program": "a rule’s labels", "model": "a model’s labels"}
 
 
@@ -121,16 +124,17 @@ def select(
 
 def _current_run(store: Store, runs: list[dict]) -> int:
     """The run of the address; else the last page's, else the newest, then written there."""
+    run_id: int
     said = param("run")
     if said is not None and said.isdecimal():
         try:
-            run_id = int(store.run(int(said))["id"])
+            run_id = store.run(int(said))["id"]
         except (NotFoundError, OverflowError):
             warn("The run of this address is not here: it was deleted. Pick another one.")
             run_id = runs[0]["id"]
     else:
         last = st.session_state.get(LAST_RUN)
-        run_id = last if last in [run["id"] for run in runs] else runs[0]["id"]
+        run_id = next((run["id"] for run in runs if run["id"] == last), runs[0]["id"])
         set_params(run=run_id)
     st.session_state[LAST_RUN] = run_id
     return run_id
