@@ -175,6 +175,27 @@ def serve_app(tmp_path):
         server.stop()
 
 
+@pytest.fixture
+def serve_demo(tmp_path):
+    """Return a function that starts the demo as the README says; stopped after the test."""
+    servers = []
+
+    def start(db=None):
+        db = db or tmp_path / "demo.db"
+        port = free_port()
+        command = [sys.executable, "-m", "whileai_review", "serve", "--demo", "--no-browser"]
+        command += ["--db", str(db), "--port", str(port)]
+        env = {
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        }
+        servers.append(Server(command, db, port, env, cwd=tmp_path))
+        return servers[-1].start()
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
 class SlowProxy:
     """Passes bytes on, each after ``delay`` seconds, in order, both ways."""
 

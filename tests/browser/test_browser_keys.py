@@ -90,9 +90,10 @@ def test_a_press_while_another_rerun_runs_is_stored_once(bar):
     bar.wait_for_timeout(300)
     bar.get_by_label("other field").blur()
     bar.keyboard.press("1")
+    bar.keyboard.press("2")  # without the lock this one would take the place of the first
     ready(bar, "r1")
     settled(bar)
-    assert answered(bar) == ["r0"]
+    assert [(line["row_id"], line["action"]) for line in bar.server.lines()] == [("r0", "pass")]
 
 
 def test_a_newer_rerun_right_behind_a_press_does_not_swallow_it(bar):
@@ -168,6 +169,19 @@ def test_a_press_before_the_row_could_be_read_is_refused(bar):
     bar.keyboard.press("1")
     bar.wait_for_timeout(50)
     assert status(bar) == "not saved: too fast"
+    settled(bar)
+    assert answered(bar) == ["r0"]
+
+
+def test_a_press_is_refused_while_the_bar_is_ahead_of_the_record(bar):
+    bar.server.settings(sleep=2.5, late=True)
+    bar.keyboard.press("1")
+    bar.wait_for_selector(".progress:has-text('1 of 1000')")  # the bar is at r1
+    bar.wait_for_timeout(500)
+    assert bar.locator("[data-wr-row]").get_attribute("data-wr-row") == "r0"
+    bar.keyboard.press("2")
+    assert status(bar) == "not saved: not drawn yet"
+    ready(bar, "r1")
     settled(bar)
     assert answered(bar) == ["r0"]
 

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whileai_review.ui import keys
 from whileai_review.ui.keys import ACTIONS, MAX_NOTE, Press, min_ms, read_press
 
 GOOD = {
@@ -55,3 +56,43 @@ def test_anything_else_is_a_press_of_known_types_or_none(value):
 @given(st.integers(0, 10**8))
 def test_the_least_time_grows_with_the_record_and_ends(characters):
     assert 300 <= min_ms(characters) <= min_ms(characters + 1) <= 1_200
+
+
+class NoItems:
+    """A session that ends the run at every access by key, as Streamlit may."""
+
+    def __init__(self, **values):
+        self.values = values
+
+    def to_dict(self):
+        return self.values
+
+    def __getattr__(self, name):
+        raise RuntimeError("a newer request takes over")
+
+    __getitem__ = __setitem__ = __contains__ = __getattr__
+
+
+def pressed(monkeypatch, on_press):
+    answer = {"nonce": "before", "error": "old"}
+    monkeypatch.setattr(keys.st, "session_state", NoItems(bar={"press": GOOD}))
+    keys._pressed("bar", on_press, answer)
+    return answer
+
+
+def test_a_press_is_handed_over_once_and_no_newer_request_can_come_between(monkeypatch):
+    seen = []
+    assert pressed(monkeypatch, seen.append) == {"nonce": "a", "error": ""}
+    assert seen == [read_press(GOOD)]
+
+
+def test_why_it_was_not_saved_goes_back_to_the_bar(monkeypatch):
+    assert pressed(monkeypatch, lambda press: "disk full") == {"nonce": "a", "error": "disk full"}
+
+
+def test_a_fault_of_the_server_is_told_as_not_saved(monkeypatch, caplog):
+    def fault(press):
+        raise ZeroDivisionError
+
+    assert pressed(monkeypatch, fault)["error"].startswith("Not saved")
+    assert "ZeroDivisionError" in caplog.text

@@ -51,23 +51,37 @@ def current(known):
 st.set_page_config(layout="wide", initial_sidebar_state="collapsed")
 inject_css()
 row_id = current(labels())
-st.html(
-    f'<div class="wr" data-wr-row="{row_id}"><p>row {row_id}</p>'
-    + "".join(
+
+
+def draw_record():
+    steps = "".join(
         f'<div class="wr-step" data-wr-step="{i}"><details><summary>step {i}</summary>'
         "<pre>result</pre></details></div>"
         for i in range(3)
     )
-    + "<div data-wr-reply>reply</div></div>"
-)
-st.text_input("other field")
-time.sleep(setting("sleep", 0))
-with st.bottom:
-    label_bar(
-        row_id,
-        str(len(labels())),
-        store,
-        progress=f"{len(labels())} of 1000",
-        saved="saved",
-        can_undo=bool(labels()),
+    st.html(
+        f'<div class="wr" data-wr-row="{row_id}"><p>row {row_id}</p>{steps}'
+        "<div data-wr-reply>reply</div></div>"
     )
+
+
+def draw_bar():
+    with st.bottom:
+        label_bar(
+            row_id,
+            str(len(labels())),
+            store,
+            progress=f"{len(labels())} of 1000",
+            saved="saved",
+            can_undo=bool(labels()),
+        )
+
+
+parts = [draw_record, draw_bar]
+if setting("late", False):
+    parts.reverse()
+st.text_input("other field")
+with st.container():
+    parts[0]()
+    time.sleep(setting("sleep", 0))
+    parts[1]()
