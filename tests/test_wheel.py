@@ -35,7 +35,7 @@ def test_the_wheel_holds_app_pages_config_and_demo(wheel):
     data = {
         f"{app}data/{path.relative_to(ROOT / 'data').as_posix()}"
         for path in (ROOT / "data").rglob("*")
-        if path.is_file()
+        if path.is_file() and "screenshots" not in path.parts
     }
     assert pages and data
     assert {f"{app}app.py", f"{app}.streamlit/config.toml"} | pages | data <= names

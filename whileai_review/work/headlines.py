@@ -94,7 +94,7 @@ def _left_out(report: dict[str, Any]) -> str:
     texts = []
     if without:
         texts.append(
-            f"{count(without)} of {plural(report['n_rows'], 'row')} are outside these numbers"
+            f"{count(without)} of {plural(report['n_rows'], 'row')} outside these numbers"
         )
     if coverage.get("unclear"):
         texts.append(f"{coverage['unclear']} can't tell")
