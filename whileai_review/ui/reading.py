@@ -16,6 +16,7 @@ from whileai_review.store import NotFoundError, Store, StoreError
 from whileai_review.ui import cache
 from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.facts import show_facts
+from whileai_review.ui.follow import follow
 from whileai_review.ui.headline import show_headline
 from whileai_review.ui.pickers import Picked, known_reader, param, select, set_params
 from whileai_review.ui.tables import Column, show_table
@@ -96,6 +97,7 @@ def show_list_and_row(
     with left:
         with st.container(key="wr_list"):
             _list(store, report, found, page, row_id)
+        follow("wr_list", row_id)
         _pager(found, page)
         with st.container(key="wr_causes"):
             _cause_counts(store, picked.run["id"], found)

@@ -68,7 +68,8 @@ def show_next_act(store: Store, report: Mapping[str, Any]) -> None:
         _offer_first_labels(store, report)
         return
     words = plural(cells[cell], CELLS[cell], CELLS_MANY[cell])
-    if st.button(f"Read the {words}", type="primary", icon=":material/arrow_forward:"):
+    icon = ":material/arrow_forward:"
+    if st.button(f"Read the {words}", type="primary", icon=icon, key="wr_next_act"):
         open_cell(run, cell)
 
 
@@ -187,7 +188,7 @@ def show_the_rest(report: Mapping[str, Any]) -> None:
 
 def _offer_first_labels(store: Store, report: Mapping[str, Any]) -> None:
     n = min(FIRST_LABELS, report["n_rows"])
-    if not st.button(f"Label {plural(n, 'row')}", type="primary"):
+    if not st.button(f"Label {plural(n, 'row')}", type="primary", key="wr_first_labels"):
         return
     by = known_reader()
     try:
