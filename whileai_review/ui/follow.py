@@ -7,9 +7,14 @@ from typing import Any
 import streamlit as st
 
 
-def follow(list_key: str, row_id: int) -> None:
-    """Scroll the container of this key to its chosen line; the page stays where it is."""
-    _component()(key=f"follow_{list_key}", data={"list": list_key, "row": row_id}, height=1)
+def follow(list_key: str, row_id: int, size: int) -> None:
+    """Scroll the container of this key to its chosen line; the page stays where it is.
+
+    Another row or size of the list also takes the focus out of the filter that was used,
+    so that the next key walks.
+    """
+    data = {"list": list_key, "row": row_id, "size": size}
+    _component()(key=f"follow_{list_key}", data=data, height=1)
 
 
 @cache

@@ -97,7 +97,7 @@ def show_list_and_row(
     with left:
         with st.container(key="wr_list"):
             _list(store, report, found, page, row_id)
-        follow("wr_list", row_id)
+        follow("wr_list", row_id, len(found.ids))
         _pager(found, page)
         with st.container(key="wr_causes"):
             _cause_counts(store, picked.run["id"], found)
