@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from whileai_review.work import pool
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
@@ -108,6 +110,7 @@ def serve(
     script = script or app_script()
     os.environ[DB_VARIABLE] = str(Path(db).resolve())
     os.environ[DEMO_VARIABLE] = "1" if demo else ""
+    pool.enable()
     # Streamlit looks for config.toml beside the script that sys.argv[0] names.
     sys.argv = [str(app_script())]
     _log_to_stderr()

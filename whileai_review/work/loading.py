@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from whileai_review import load, rows
-from whileai_review.store import Load, RefusedError, Store
+from whileai_review.store import Load, RefusedError, Store, open_store
 from whileai_review.work import pool
 from whileai_review.work._columns import Batch, End, Plan, read_columns
 from whileai_review.work.gold import IMPORT
@@ -38,6 +38,9 @@ class NeedsMappingError(load.UnreadableError):
         self.sniff = sniff
         asked = " ".join(q.why for q in sniff.questions if q.blocks)
         super().__init__(f"Say what the columns are, with --map or the form. {asked}")
+
+    def __reduce__(self) -> tuple:
+        return NeedsMappingError, (self.sniff,)
 
 
 def load_file(
@@ -93,6 +96,10 @@ def load_file(
     RefusedError
         A run of this name is there.
     """
+    if pool.is_enabled() and isinstance(source, str | os.PathLike) and source != "-":
+        if Path(source).is_file() and Path(source).stat().st_size > FORK_BYTES:
+            options = (name, mapping, origins, split, duplicates, grader, again)
+            return pool.run(_load_elsewhere, str(store.path), str(source), options)
     asked_for = mapping is not None
     with _as_path(source) as (path, label):
         opened = load.open_source(path, label)
@@ -127,6 +134,11 @@ def load_file(
     result["questions"] = [] if asked_for else [q.why for q in sniff.questions]
     result["label_columns"] = [c for c in sniff.label_columns if c not in taken]
     return result
+
+
+def _load_elsewhere(db: str, source: str, options: tuple) -> dict:
+    with open_store(db, create=False) as store:
+        return load_file(store, source, *options)
 
 
 class _Job:

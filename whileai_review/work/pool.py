@@ -1,6 +1,8 @@
 """Long work in other processes, so that a busy report never delays somebody's key press.
 
 One busy Python thread in the server takes a key press from 80 to 222 ms (p95, measured).
+Elsewhere (a script, a test, the command line) the same calls run where they are made: a plain
+script could not start such processes without a ``__main__`` guard, and has no keys to delay.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ WORKERS = max(1, min(2, (os.cpu_count() or 2) - 1))
 
 _lock = threading.Lock()
 _pool: ProcessPoolExecutor | None = None
+_enabled = False
 _running: dict[tuple[Any, ...], Future] = {}
 
 
@@ -32,11 +35,24 @@ class KilledError(RuntimeError):
         )
 
 
+def enable() -> None:
+    """Work in other processes from now on; the server says so when it starts."""
+    global _enabled
+    _enabled = True
+
+
+def is_enabled() -> bool:
+    """Whether long work goes to other processes here."""
+    return _enabled
+
+
 def run(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call `function` in the pool and wait; the same call under way is shared, not made twice.
 
     `function` is one of a module, its arguments and its result can be pickled.
     """
+    if not _enabled:
+        return function(*arguments)
     key = (function.__module__, function.__qualname__, *map(str, arguments))
     try:
         return _future(key, function, arguments).result()
@@ -53,6 +69,8 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
 def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
     """Iterate ``function(*arguments)`` in a process of its own, a few items ahead.
 
+    Where a process can't be forked it is iterated here.
+
     What the function raises is raised here. The items can be pickled.
 
     Raises
@@ -60,11 +78,12 @@ def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[A
     KilledError
         The other process was killed.
     """
-    if multiprocessing.current_process().daemon:  # a daemon may have no children
+    if not _may_fork():
         yield from function(*arguments)
         return
-    receive, send = _context().Pipe(duplex=False)
-    child = _context().Process(target=_send_all, args=(send, function, arguments), daemon=True)
+    context = multiprocessing.get_context("fork")
+    receive, send = context.Pipe(duplex=False)
+    child = context.Process(target=_send_all, args=(send, function, arguments), daemon=True)
     child.start()
     send.close()
     try:
@@ -97,10 +116,13 @@ def _send_all(send: Any, function: Callable[..., Iterator[Any]], arguments: tupl
         pass  # nobody reads any more
 
 
-def _context() -> Any:
-    """Fork where that is safe (no other thread) and there is fork: a spawned child imports all."""
-    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if forks else "spawn")
+def _may_fork() -> bool:
+    """Fork is there and safe: no other thread, whose locks the child would inherit."""
+    return (
+        "fork" in multiprocessing.get_all_start_methods()
+        and threading.active_count() == 1
+        and not multiprocessing.current_process().daemon  # a daemon may have no children
+    )
 
 
 def _future(key: tuple[Any, ...], function: Callable[..., Any], arguments: tuple) -> Future:
