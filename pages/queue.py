@@ -17,6 +17,6 @@ with page_of_store() as store:
         show_labelling(store, int(asked), annotator(store))
         st.stop()
     picked = pick(store)
-    report = measured(store, picked.run["id"])
+    report = measured(store, *picked.key)
     found = view.show_filters(store, picked, report)
     view.show_list_and_row(store, picked, report, found)

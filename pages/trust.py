@@ -12,7 +12,7 @@ from whileai_review.ui.tables import inject_css
 inject_css()
 with page_of_store() as store:
     picked = pick(store)
-    report = measured(store, picked.run["id"])
+    report = measured(store, *picked.key)
     said = report["headline"]
     show_headline(said["bold"], said["grey"], said["word"], said["state"])
     view.show_next_act(store, report)

@@ -24,10 +24,28 @@ MAX_LOOKED_AT = 8
 VERDICT_TEXTS = {"0", "1", "True", "False", "0.0", "1.0"}
 
 
-def measured(store: Store, run: int) -> Mapping[str, Any]:
-    """Return the trust report of what is picked on a run; a first one may take a moment."""
+def measured(
+    store: Store, run: int, grader: int | None, gold: str | None, criterion: str
+) -> Mapping[str, Any]:
+    """Return the trust report of what is picked on a run; a first one may take a moment.
+
+    With the gold named, nothing counts the labels of the run again.
+    """
     with st.spinner("Measuring the judge", show_time=True):
-        return work.trust(store, run)
+        return work.trust(store, run, grader, gold, criterion)
+
+
+def golds(store: Store, run: int, criterion: str) -> list[str]:
+    """Return the golds of a run, most labels first."""
+    revision = store.label_revision(run, criterion)
+    return _golds(store, str(store.path), run, criterion, revision)
+
+
+def person_against_rule(store: Store, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return people's labels against the rule's, where rows have both."""
+    run, criterion = report["run_id"], report["criterion"]
+    revision = store.label_revision(run, criterion)
+    return _person_against_rule(store, str(store.path), run, criterion, revision)
 
 
 def slices(store: Store, report: Mapping[str, Any], field: str) -> dict[str, Any]:
@@ -126,3 +144,15 @@ def _list_lines(_store: Store, path: str, ids: tuple[int, ...]) -> dict[int, str
         reply = " ".join(cut(rows.reply(brief["row"]), LINE_CHARS).text.split())
         lines[brief["id"]] = f"{cut(brief['task'], 40).text} · {reply or '(no reply)'}"
     return {row_id: lines.get(row_id, "(deleted)") for row_id in ids}
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _golds(_store: Store, path: str, run: int, criterion: str, revision: int) -> list[str]:
+    return work.golds(_store, run, criterion)
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _person_against_rule(
+    _store: Store, path: str, run: int, criterion: str, revision: int
+) -> dict[str, Any]:
+    return work.person_against_rule(_store, run, criterion)

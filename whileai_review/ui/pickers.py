@@ -13,7 +13,7 @@ import streamlit as st
 
 from whileai_review import work
 from whileai_review.store import NotFoundError, Store
-from whileai_review.ui import state
+from whileai_review.ui import cache, state
 from whileai_review.ui.data import warn
 from whileai_review.ui.people import COOKIE
 from whileai_review.ui.text import cut, plain, visible
@@ -36,6 +36,11 @@ class Picked(NamedTuple):
     gold: str | None
     criterion: str
 
+    @property
+    def key(self) -> tuple[int, int | None, str | None, str]:
+        """Run, judge, gold and criterion, as ``cache.measured`` takes them."""
+        return self.run["id"], self.grader["id"] if self.grader else None, self.gold, self.criterion
+
 
 def pick(store: Store) -> Picked:
     """Draw the context line, a button that opens the pickers; end the page without a run."""
@@ -46,7 +51,7 @@ def pick(store: Store) -> Picked:
         st.stop()
     run_id = _current_run(store, runs)
     found, grader, gold, criterion = work.settings(store, run_id)
-    there = work.golds(store, run_id, criterion)
+    there = cache.golds(store, run_id, criterion)
     gold = gold if gold in there or not there else there[0]
     with st.popover(plain(context_words(found, grader, gold, criterion)), type="tertiary"):
         _pickers(store, runs, Picked(found, grader, gold, criterion), there)

@@ -159,7 +159,7 @@ def show_slices(store: Store, picked: Picked, report: Mapping[str, Any]) -> None
 
 def show_person_against_rule(store: Store, report: Mapping[str, Any]) -> None:
     """Draw people's labels against the rule's, where rows have both; the verdict stays."""
-    both = work.person_against_rule(store, report["run_id"], report["criterion"])
+    both = cache.person_against_rule(store, report)
     if not both["n"]:
         return
     st.markdown("##### People against the rule")
