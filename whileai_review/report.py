@@ -10,6 +10,9 @@ NONE = "–"
 MINUS = "−"
 """The sign, as wide as a plus."""
 
+MANY = 1_000
+"""Denominator over which a percent has a decimal."""
+
 SMALL_N = 10
 """Denominator under which a share is written as a count ("5 of 6")."""
 
@@ -33,32 +36,37 @@ class Report(dict):
 
 
 def percent(x: float | None, n: int | None = None) -> str:
-    """A share as whole percents; with an ``n`` under 10 as a count.
+    """A share as whole percents; of more than 1,000 with a decimal, of under 10 as a count.
 
     Examples
     --------
-    >>> percent(0.629), percent(5 / 6, n=6), percent(None)
-    ('63%', '5 of 6', '–')
+    >>> percent(0.629), percent(0.629, n=5_000), percent(5 / 6, n=6), percent(None)
+    ('63%', '62.9%', '5 of 6', '–')
     """
     if x is None:
         return NONE
     if n is not None and 0 < n < SMALL_N:
         return f"{round(x * n)} of {n}"
-    return f"{_signed(f'{x * 100:.0f}')}%"
+    return f"{_signed(f'{x * 100:.{_decimals(n)}f}')}%"
 
 
-def interval_percent(interval: tuple | list | None) -> str:
-    """Bounds of a share as whole percents.
+def interval_percent(interval: tuple | list | None, n: int | None = None) -> str:
+    """Bounds of a share in percents, with as many decimals as the share of `n` has.
 
     Examples
     --------
-    >>> interval_percent((0.563, 0.69))
-    '[56, 69]'
+    >>> interval_percent((0.563, 0.69)), interval_percent((0.6201, 0.6379), n=5_000)
+    ('[56, 69]', '[62.0, 63.8]')
     """
     if interval is None:
         return NONE
     low, high = interval
-    return f"[{_signed(f'{low * 100:.0f}')}, {_signed(f'{high * 100:.0f}')}]"
+    d = _decimals(n)
+    return f"[{_signed(f'{low * 100:.{d}f}')}, {_signed(f'{high * 100:.{d}f}')}]"
+
+
+def _decimals(n: int | None) -> int:
+    return 1 if n is not None and n > MANY else 0
 
 
 def number2(x: float | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from whileai_review.report import (
+    SMALL_N,
     count,
     interval2,
     interval_percent,
@@ -37,19 +38,22 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
         bold, grey = _one_class(report), _grey(report)
     elif state == "passes":
         bold = (
-            f"Agrees {_share(agreement['agreement'], agreement['ci95'])}, kappa "
+            f"Agrees {_share(agreement['agreement'], agreement['ci95'], agreement['n'])}, kappa "
             f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}; "
-            f"misses {_share(agreement['pass_when_gold_fail'], _missed(report))} of failures."
+            f"misses {_share(agreement['pass_when_gold_fail'], _missed(report), agreement['n_gold_fail'])} of failures."
         )
         grey = _grey(report)
     elif state == "fails":
-        missed = agreement["pass_when_gold_fail"]
-        bold = f"Misses {percent(missed)} of failures {interval_percent(_missed(report))}; "
+        missed, n_fail = agreement["pass_when_gold_fail"], agreement["n_gold_fail"]
+        bold = (
+            f"Misses {percent(missed, max(n_fail, SMALL_N))} of failures "
+            f"{interval_percent(_missed(report), n_fail)}; "
+        )
         bold += _against_constant(report)
         grey = _grey(report)
     else:
         bold = (
-            f"Agrees {_share(agreement['agreement'], agreement['ci95'])}, "
+            f"Agrees {_share(agreement['agreement'], agreement['ci95'], agreement['n'])}, "
             f"n={count(agreement['n'])}: {_why_not_shown(report)}."
         )
         grey = _grey(report)
@@ -75,8 +79,8 @@ def _grey(report: dict[str, Any]) -> str:
     agreement, wrong, j = report["agreement"], report["reward_in_error"], report["j"]
     parts = []
     if wrong["n"]:
-        share = f"{percent(wrong['value'])} of its passes are wrong"
-        parts.append(f"{share} {interval_percent(wrong['ci95'])}")
+        share = f"{percent(wrong['value'], max(wrong['n'], SMALL_N))} of its passes are wrong"
+        parts.append(f"{share} {interval_percent(wrong['ci95'], wrong['n'])}")
     if j["value"] is not None:
         parts.append(f"J {number2(j['value'])} {interval2(j['ci95'])}")
     parts.append(
@@ -93,9 +97,7 @@ def _left_out(report: dict[str, Any]) -> str:
     without = report["n_rows"] - report["agreement"]["n"]
     texts = []
     if without:
-        texts.append(
-            f"{count(without)} of {plural(report['n_rows'], 'row')} outside these numbers"
-        )
+        texts.append(f"{count(without)} of {plural(report['n_rows'], 'row')} outside these numbers")
     if coverage.get("unclear"):
         texts.append(f"{coverage['unclear']} can't tell")
     if coverage.get("picked"):
@@ -130,7 +132,8 @@ def _one_class(report: dict[str, Any]) -> str:
 
 def _against_constant(report: dict[str, Any]) -> str:
     baseline, agreement = report["baseline"], report["agreement"]
-    both = f"({percent(agreement['agreement'])} against {percent(baseline['agreement'])})"
+    n = max(agreement["n"], SMALL_N)
+    both = f"({percent(agreement['agreement'], n)} against {percent(baseline['agreement'], n)})"
     always = f"always answering “{baseline['verdict']}”"
     p = baseline["p_value"]
     if p is not None and p < BASELINE_P and baseline["difference"] < 0:
@@ -156,5 +159,5 @@ def _missed(report: dict[str, Any]) -> tuple[float, float] | None:
     return None if interval is None else (1 - interval[1], 1 - interval[0])
 
 
-def _share(value: float | None, interval: Any) -> str:
-    return f"{percent(value)} {interval_percent(interval)}"
+def _share(value: float | None, interval: Any, n: int) -> str:
+    return f"{percent(value, max(n, SMALL_N))} {interval_percent(interval, n)}"

@@ -157,6 +157,7 @@ class _Job:
         self.grader, self.name = grader, name
         self.parts: dict[str | None, _Part] = {}
         self.end: End | None = None
+        self.finished: list[int] = []
 
     def write(self, batches: Iterator[Batch | End], progress: Progress | None) -> None:
         n = 0
@@ -203,6 +204,7 @@ class _Job:
                 fields=end.fields[value],
                 grader_id=part.grader_id,
             )
+            self.finished.append(run["id"])
             got = self.store.put_labels(run["id"], part.labels) if part.labels else {}
             counts = {k: counts[k] + got.get(k, 0) for k in counts}
             runs.append(self.store.run(run["id"]))
@@ -229,7 +231,9 @@ class _Job:
     def fail(self) -> None:
         for part in self.parts.values():
             part.load.fail()
-        self.parts = {}
+        for run_id in self.finished:  # its labels could not be put: no run without its gold
+            self.store.delete_run(run_id)
+        self.parts, self.finished = {}, []
 
 
 class _Part:
