@@ -206,9 +206,9 @@ def _slices_table(run: int, field: str, lines: list[dict]) -> None:
         Column(visible(field), "wrap"),
         Column("n", "number"),
         Column("false passes", "number"),
-        Column("of failures", "number"),
+        Column("false-pass rate", "number"),
         Column("95%", "number"),
-        Column("of the judge’s passes", "number"),
+        Column("reward in error", "number"),
         Column("95%", "number"),
     ]
     show_table(
