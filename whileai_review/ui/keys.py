@@ -95,7 +95,7 @@ def label_bar(
         Who labels; kept in a cookie so that the next visit knows.
     """
     answer = st.session_state.setdefault(f"{key}_answer", {})
-    _component()(
+    drawn = _component()(
         key=key,
         data={
             "row_id": row_id,
@@ -109,6 +109,12 @@ def label_bar(
         },
         on_press_change=partial(_pressed, key, on_press, answer),
     )
+    # After a restart of the server the first press comes with the first run of a new
+    # session, which knows no callback yet.
+    press = read_press(drawn.get("press"))
+    if press is not None and press.nonce != answer.get("nonce"):
+        _hand_over(press, on_press, answer)
+        st.rerun()
 
 
 def last_error(key: str = "label_bar") -> str:
@@ -153,8 +159,11 @@ def _pressed(key: str, on_press: OnPress, answer: dict[str, str]) -> None:
     # to_dict() is the one way to read a value that cannot end the run (see above).
     state = st.session_state.to_dict().get(key) or {}
     press = read_press(state.get("press"))
-    if press is None:
-        return
+    if press is not None:
+        _hand_over(press, on_press, answer)
+
+
+def _hand_over(press: Press, on_press: OnPress, answer: dict[str, str]) -> None:
     try:
         error = on_press(press)
     except Exception:  # whatever it was, the annotator must hear that nothing was kept

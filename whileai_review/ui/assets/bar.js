@@ -15,7 +15,7 @@ const PATIENCE_MS = 15000;
 const S = (window.__whileaiReviewBar ??= {
   pending: null, // the press that the server has not answered
   view: null, // row, revision, and for how long it could be seen
-  told: null, // last message
+  unheard: null, // nonce of a press whose answer may still come
 });
 
 export default function (component) {
@@ -142,7 +142,7 @@ function press(action) {
   // The same press again is the same press: the store keeps one of each nonce.
   const nonce = S.pending?.content === content ? S.pending.nonce : crypto.randomUUID?.() ?? randomName();
   clearTimeout(S.pending?.timer);
-  S.pending = { nonce, content, action, row: data.row_id, stale: false };
+  S.pending = { nonce, content, action, row: data.row_id, revision: data.revision, stale: false };
   S.pending.timer = setTimeout(giveUp, PATIENCE_MS, S.pending);
   drawLock();
   tell("", "saving");
@@ -164,21 +164,26 @@ function giveUp(pending) {
 }
 
 function hearAnswer(data) {
-  const pending = S.pending;
+  const { pending } = S;
+  const { nonce, error } = data.answer ?? {};
   if (!pending) {
-    if (data.saved) tell("", data.saved);
-    return;
-  }
-  const answer = data.answer;
-  if (answer?.nonce === pending.nonce && answer.error) {
+    if (error && nonce === S.unheard) tell("error", error);
+    else if (data.saved) tell("", data.saved);
+    if (nonce === S.unheard) S.unheard = null;
+  } else if (nonce === pending.nonce && error) {
     clearTimeout(pending.timer);
     pending.stale = true; // pressing again tries the same press again
-    tell("error", answer.error);
-    return;
-  }
-  if (answer?.nonce === pending.nonce) {
+    tell("error", error);
+  } else if (nonce === pending.nonce) {
     clearTimeout(pending.timer);
     if (["pass", "fail", "unclear"].includes(pending.action)) saveDraft(pending.row, "");
+    S.pending = null;
+    tell("", data.saved ?? "");
+  } else if (data.row_id !== pending.row || data.revision !== pending.revision) {
+    // The answer got lost with its server, or is still to come: what is pressed now is for
+    // the row that is here now, never the old press again.
+    clearTimeout(pending.timer);
+    S.unheard = pending.nonce;
     S.pending = null;
     tell("", data.saved ?? "");
   }
