@@ -278,6 +278,23 @@ class Labels(Family):
                 )
             ]
 
+    def has_gold(self, run: int | str, criterion: str, gold: str) -> bool:
+        """Whether a gold (a kind, or the name of an import) has a current label here."""
+        which = (
+            "l.annotator=?"
+            if gold.startswith("file:")
+            else ("l.kind=? AND l.annotator NOT LIKE 'file:%'")
+        )
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            line = conn.execute(
+                "SELECT 1 FROM labels l JOIN current_labels c ON c.row_id=l.row_id "
+                "AND c.criterion=l.criterion AND c.annotator=l.annotator AND c.label_id=l.id "
+                f"WHERE l.run_id=? AND l.criterion=? AND {which} LIMIT 1",
+                (run_id, criterion, gold),
+            ).fetchone()
+        return line is not None
+
     def labels_of(self, row_id: int, criterion: str | None = None) -> list[dict]:
         """The current labels on one row."""
         with self._connections.read() as conn:

@@ -119,8 +119,8 @@ class Load:
 
         `contents` are checksums of what was said and done: labels are offered to another run
         only where they are equal too. `verdicts` are (row of the batch, grader id, criterion,
-        0/1/None, value, judge_name), in the order of the rows. While others write too, the batch goes in parts, so that a label
-        waits for one of them.
+        0/1/None, value, judge_name), in the order of the rows. While others write too, the batch
+        goes in parts, so that a label waits for one of them.
         """
         scores = list(verdicts)
         known = contents if contents is not None else [None] * len(lines)

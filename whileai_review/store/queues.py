@@ -111,6 +111,16 @@ class Queues(Family):
                 (run_id, run_id, purpose, purpose),
             )
 
+    def queue_row_ids(self, queue_id: int) -> list[int]:
+        """The rows of a queue in its order."""
+        with self._connections.read() as conn:
+            return [
+                line[0]
+                for line in conn.execute(
+                    "SELECT row_id FROM queue_rows WHERE queue_id=? ORDER BY position", (queue_id,)
+                )
+            ]
+
     def close_queue(self, queue_id: int, by: str | None = None) -> None:
         """Take a queue out of the lists; its labels stay."""
         with self._connections.write() as conn:

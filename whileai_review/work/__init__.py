@@ -4,6 +4,7 @@
 - label: `draw_queue`, `review_queue`, `answer`, `label_by_rule`
 - measure: `settings`, `trust`, `slices`, `cell_rows`, `overview`, `person_against_rule`,
   `gold_of_row`, `golds`
+- read: `claims`, `review_result`
 - take out: `export_labels`
 """
 
@@ -20,6 +21,7 @@ from whileai_review.work.loading import (
 )
 from whileai_review.work.measuring import cell_rows, settings, slices, trust
 from whileai_review.work.overview import overview
+from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "answer",
     "carry_labels",
     "cell_rows",
+    "claims",
     "draw_queue",
     "export_labels",
     "gold_of_row",
@@ -40,6 +43,7 @@ __all__ = [
     "overview",
     "person_against_rule",
     "review_queue",
+    "review_result",
     "settings",
     "slices",
     "trust",

@@ -115,8 +115,8 @@ def slices(
 ) -> dict:
     """Where does the judge leak? Each value of a field that was named in advance.
 
-    Returns ``{"field", "criterion", "rows": [...]}``, most false passes first; each line has
-    ``value, n, agreement, agreement_ci95, n_gold_fail, false_passes, false_pass_rate,
+    Returns ``{"field", "criterion", "all", "rows": [...]}``, most false passes first; `all` and
+    each line have ``value, n, agreement, agreement_ci95, always_pass, n_gold_fail, false_passes, false_pass_rate,
     false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95`` (Wilson, 95%).
     """
     key = measured_as(store, run, grader, gold, criterion)
@@ -130,7 +130,8 @@ def slices(
             of[name] += 1
     lines = [_slice(value, of) for value, of in counts.items()]
     lines.sort(key=lambda line: (-line["false_passes"], line["value"]))
-    return {"field": field, "criterion": key[3], "rows": lines}
+    whole = {name: len(rows) for name, rows in cells.items()}
+    return {"field": field, "criterion": key[3], "all": _slice("all", whole), "rows": lines}
 
 
 def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
@@ -173,8 +174,9 @@ def measured_as(
             names = ", ".join(g["name"] for g in found["graders"]) or "none"
             raise NotFoundError(f"No grader {grader!r} on {found['name']}. Graders: {names}.")
     if gold is None:
-        there = golds(store, found["id"], criterion)
-        gold = picked_gold if picked_gold in there or not there else there[0]
+        gold = picked_gold
+        if gold is None or not store.has_gold(found["id"], criterion, gold):
+            gold = next(iter(golds(store, found["id"], criterion)), picked_gold)
     return found["id"], picked["id"] if picked else NO_GRADER, gold or "", criterion
 
 
@@ -285,6 +287,7 @@ def _slice(value: str, of: dict[str, int]) -> dict:
         "n": n,
         "agreement": agreeing / n if n else None,
         "agreement_ci95": wilson(agreeing, n),
+        "always_pass": (n - failures) / n if n else None,
         "n_gold_fail": failures,
         "false_passes": wrong,
         "false_pass_rate": wrong / failures if failures else None,
