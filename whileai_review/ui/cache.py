@@ -53,6 +53,11 @@ def slices(store: Store, report: Mapping[str, Any], field: str) -> dict[str, Any
     return _slices(store, *_key(store, report), field)
 
 
+def claims(store: Store, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many false passes name an action that they never took."""
+    return _claims(store, *_key(store, report))
+
+
 def cell_rows(
     store: Store,
     report: Mapping[str, Any],
@@ -113,6 +118,13 @@ def _slices(
     field: str,
 ) -> dict[str, Any]:
     return work.slices(_store, run, field, grader or None, gold or None, criterion)
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _claims(
+    _store: Store, path: str, run: int, grader: int, gold: str, criterion: str, revision: str
+) -> dict[str, Any]:
+    return work.claims(_store, run, grader=grader or None, gold=gold or None, criterion=criterion)
 
 
 @st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)

@@ -7,7 +7,8 @@ from whileai_review.ui.data import clock, quiet, warn
 from whileai_review.ui.keys import Press, label_bar, last_error, min_ms
 from whileai_review.ui.queues import how_words, open_queue
 from whileai_review.ui.transcript import show_record
-from whileai_review.work import answer
+from whileai_review.work import answer, review_result
+from whileai_review.work.headlines import review_words
 
 PACE_FROM = 5
 """Answers before a pace is shown."""
@@ -25,6 +26,8 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
     following = store.next_row(queue_id, annotator)
     if following is None:
         _show_done(progress)
+        if queue["purpose"] == "review":
+            quiet(review_words(review_result(store, queue_id)))
         row_id, least = "", 0
     else:
         row_id = str(following["row_id"])

@@ -22,6 +22,7 @@ from whileai_review.ui.pickers import Picked, known_reader, param, select, set_p
 from whileai_review.ui.tables import Column, show_table
 from whileai_review.ui.text import plain, visible
 from whileai_review.ui.transcript import show_record
+from whileai_review.work.headlines import claim_words
 
 CELLS = {
     "fp": "false passes",
@@ -79,8 +80,10 @@ def show_filters(store: Store, picked: Picked, report: Mapping[str, Any]) -> Fou
             f"{plural(cells['fp'], 'false pass', 'false passes')}, "
             f"{plural(cells['fn'], 'false alarm')}."
         )
+        if cells["fp"]:
+            bold += f" {claim_words(cache.claims(store, report))}"
         done = len(read.intersection(ids))
-        show_headline(bold, f"read so far {count(done)} of these {count(len(ids))}")
+        show_headline(bold.strip(), f"read so far {count(done)} of these {count(len(ids))}")
     if not ids:
         quiet("No row is in this list. Take a filter out.")
         st.stop()

@@ -60,6 +60,33 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
     return {"state": state, "word": WORDS[state], "bold": bold, "grey": grey}
 
 
+def claim_words(found: dict[str, Any]) -> str:
+    """How many of the false passes name an action and never take it; empty when none does."""
+    named = found.get("announced")
+    if not named or not named["k"]:
+        return ""
+    of = f"{count(named['k'])} of {count(found['n'])}"
+    some = " of those looked at" if found["n_cell"] > found["n"] else ""
+    interval = interval_percent(named["ci95"])
+    return f"{of} false passes{some} name the tool and never call it {interval}."
+
+
+def review_words(found: dict[str, Any]) -> str:
+    """What the answers to a review queue say: who was wrong, in counts, with n."""
+    parts = [
+        f"{count(found['judge_wrong'])} the judge was wrong",
+        f"{count(found['gold_wrong'])} the gold was wrong",
+        f"{count(found['unclear'])} unclear",
+        f"{count(found['both_right'])} both right",
+        f"{count(found['both_wrong'])} both wrong",
+    ]
+    return (
+        f"{count(found['n_answered'])} of {plural(found['n'], 'row')} answered: "
+        + ", ".join(parts)
+        + ". The rows were picked, so this is no estimate."
+    )
+
+
 def gold_words(report: dict[str, Any]) -> str:
     """Where the gold is from and which rows have it: "program gold, all labelled rows"."""
     kind = {"human": "labels by people", "program": "program gold", "model": "model gold"}.get(
