@@ -60,9 +60,11 @@ def bar(app):
     return json.loads(component.proto.json)
 
 
-def press(store, queue_id, row_id, action, nonce):
-    it = Press(str(row_id), "0", action, "", None, 900, nonce)
-    return _store_press(store, queue_id, "Ana", it)
+def press(store, queue_id, row_id, action, nonce, last=None):
+    """A press from a screen that shows this queue, and this label as one's last."""
+    last = store.progress(queue_id, "Ana")["last_label"] if last is None else last
+    it = Press(str(row_id), f"{queue_id}.{last or 0}", action, "", None, 900, nonce)
+    return _store_press(store, "Ana", it)
 
 
 def test_without_a_run_it_says_what_to_do(db):
@@ -142,6 +144,22 @@ def test_a_queue_that_is_gone_is_one_line_with_a_way_on(store):
     assert not app.exception
     assert "no longer here" in words(app)
     assert [each.label for each in app.button] == ["other rows"]
+
+
+def test_an_undo_takes_back_the_label_that_the_screen_showed_as_the_last(store):
+    queue = draw_queue(store, "RUN-NAME", "random", n=3)["id"]
+    rows = []
+    for n in range(2):
+        rows.append(store.next_row(queue, "Ana")["row_id"])
+        press(store, queue, rows[-1], "pass", f"n{n}")
+    shown = store.labels_of(rows[0])[0]["id"]  # a second tab has not seen the second label
+    press(store, queue, 0, "undo", "u", last=shown)
+    assert [len(store.labels_of(row)) for row in rows] == [0, 1]
+
+
+def test_a_press_from_a_page_that_makes_no_sense_is_refused(store):
+    it = Press("1", "", "pass", "", None, 900, "n")
+    assert "Reload" in _store_press(store, "Ana", it)
 
 
 def test_a_press_on_a_run_that_was_deleted_says_that_it_was_not_saved(store):

@@ -35,8 +35,8 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
     with st.bottom, st.container(horizontal=True, vertical_alignment="center"):
         label_bar(
             row_id,
-            str(progress["last_label"] or 0),
-            lambda press: _store_press(store, queue_id, annotator, press),
+            f"{queue_id}.{progress['last_label'] or 0}",
+            lambda press: _store_press(store, annotator, press),
             min_ms=least,
             progress=_strip(queue, progress),
             saved=f"saved {clock(progress['last_ts'])}" if progress["last_ts"] else "",
@@ -71,11 +71,14 @@ def _show_done(progress: dict) -> None:
     st.page_link("pages/trust.py", label="See what they say of the judge")
 
 
-def _store_press(store: Store, queue_id: int, annotator: str, press: Press) -> str | None:
+def _store_press(store: Store, annotator: str, press: Press) -> str | None:
+    # Queue and last label are those of the screen, as the row is: what the server thinks of by
+    # now may not have been drawn yet.
+    queue_id, _, last = press.revision.partition(".")
     try:
         answer(
             store,
-            queue_id,
+            int(queue_id),
             annotator,
             int(press.row_id or 0),
             press.action,
@@ -83,8 +86,11 @@ def _store_press(store: Store, queue_id: int, annotator: str, press: Press) -> s
             note=press.note,
             step=press.step,
             shown_ms=press.shown_ms,
+            last_label=int(last),
         )
     except StoreError as error:
         text = str(error)
         return text if text.startswith("Not saved") else f"Not saved: {text}"
+    except ValueError:
+        return "Not saved: this page is out of date. Reload it."
     return None

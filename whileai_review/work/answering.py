@@ -18,10 +18,12 @@ def answer(
     note: str = "",
     step: int | None = None,
     shown_ms: int = 0,
+    last_label: int | None = None,
 ) -> dict | None:
     """Store what one press says: pass, fail, unclear, later or undo.
 
-    An answer on a row that the same person has read before, with the judge's verdict in view,
+    `last_label` is the label that an undo takes back, as the screen had it; one's last label of
+    the queue when None. An answer on a row that the same person has read before, with the judge's verdict in view,
     is kept as such and enters no estimate.
 
     Returns the receipt of a label or the label that an undo took back; None for `later` and
@@ -33,7 +35,7 @@ def answer(
         Nothing was kept; the message is for the annotator.
     """
     if action == "undo":
-        return store.undo_label(annotator, nonce, queue_id)
+        return store.undo_label(annotator, nonce, queue_id, last_label)
     if action == "later":
         store.defer(queue_id, annotator, row_id)
         return None

@@ -11,10 +11,13 @@ import atexit
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 WORKERS = max(1, min(2, (os.cpu_count() or 2) - 1))
@@ -36,9 +39,15 @@ class KilledError(RuntimeError):
 
 
 def enable() -> None:
-    """Work in other processes from now on; the server says so when it starts."""
+    """Work in other processes from now on; the server says so when it starts.
+
+    The processes start at once: later ones would find a page's script as ``__main__`` (Streamlit
+    puts it there) and run it.
+    """
     global _enabled
     _enabled = True
+    with _lock:
+        _started()
 
 
 def is_enabled() -> bool:
@@ -143,7 +152,26 @@ def _started() -> ProcessPoolExecutor:
             WORKERS, mp_context=multiprocessing.get_context("spawn"), initializer=_settle
         )
         atexit.register(_forget)
+        with _no_main():
+            for _ in range(WORKERS):
+                _pool.submit(_warm)
     return _pool
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Hide ``__main__`` from the processes that are started meanwhile."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _warm() -> None:
+    """Import what the first report needs."""
+    import whileai_review.work  # noqa: F401
 
 
 def _settle() -> None:
