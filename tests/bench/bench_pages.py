@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 
-from conftest import CHROMIUM, FLAGS, free_port  # noqa: E402
+from conftest import CHROMIUM, FLAGS, Server, free_port  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 from whileai_review import load, work  # noqa: E402
@@ -156,21 +154,14 @@ def main() -> None:
         made = prepare(folder / "b.db", folder, [1_000, asked.rows])
         command = [sys.executable, "-m", "whileai_review", "serve", "--no-browser"]
         command += ["--db", str(folder / "b.db"), "--port", str(port)]
-        server = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
-        base = f"http://127.0.0.1:{port}"
+        db = folder / "b.db"
+        server = Server(command, db, port, {"PYTHONPATH": str(ROOT)}, cwd=ROOT).start()
         try:
-            for _ in range(200):
-                try:
-                    urllib.request.urlopen(f"{base}/health", timeout=1)
-                    break
-                except OSError:
-                    time.sleep(0.1)
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            measure(browser, base, str(folder / "b.db"), made, asked.rows, asked.sessions)
+            measure(browser, server.url, str(db), made, asked.rows, asked.sessions)
             browser.close()
         finally:
-            server.terminate()
-            server.wait()
+            server.stop()
 
 
 def measure(browser: Browser, base: str, db: str, made: dict, rows: int, sessions: int) -> None:

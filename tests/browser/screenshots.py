@@ -3,15 +3,12 @@
 Starts the app as a user would, on a database of its own, and writes data/screenshots/*.png.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
-from conftest import CHROMIUM, FLAGS, free_port
+from conftest import CHROMIUM, FLAGS, Server, free_port
 from playwright.sync_api import Page, sync_playwright
 
 from whileai_review import work
@@ -57,25 +54,17 @@ def main() -> None:
         subprocess.run([*command, "demo", "--db", str(db)], check=True, cwd=ROOT)
         pages = addresses(db)
         serve = [*command, "serve", "--no-browser", "--db", str(db), "--port", str(port)]
-        server = subprocess.Popen(serve, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        server = Server(serve, db, port, {"PYTHONPATH": str(ROOT)}, cwd=ROOT).start()
         try:
-            base = f"http://127.0.0.1:{port}"
-            for _ in range(100):
-                try:
-                    urllib.request.urlopen(f"{base}/health", timeout=1)
-                    break
-                except OSError:
-                    time.sleep(0.1)
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             context = browser.new_context(viewport={"width": 1440, "height": 860})
-            context.add_cookies([{"name": "wr_annotator", "value": "ana", "url": base}])
+            context.add_cookies([{"name": "wr_annotator", "value": "ana", "url": server.url}])
             page = context.new_page()
             for name, address in pages.items():
-                take(page, f"{base}/{address}", TARGET / f"{name}.png")
+                take(page, f"{server.url}/{address}", TARGET / f"{name}.png")
             browser.close()
         finally:
-            server.terminate()
-            server.wait()
+            server.stop()
 
 
 if __name__ == "__main__":
