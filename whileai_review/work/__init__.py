@@ -11,10 +11,10 @@
 from whileai_review.work.answering import answer
 from whileai_review.work.drawing import draw_queue, review_queue
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
+from whileai_review.work.joining import join_verdicts
 from whileai_review.work.labelling import carry_labels, export_labels, import_labels
 from whileai_review.work.loading import (
     NeedsMappingError,
-    join_verdicts,
     load_demo,
     load_file,
     load_folder,

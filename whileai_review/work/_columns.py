@@ -16,6 +16,9 @@ import orjson
 from whileai_review import load, rows
 from whileai_review.work._fields import Fields
 
+SNIFFED = 1_000
+"""Rows from which the keys of a file are recognised."""
+
 BATCH = 2_000
 """Rows in one transaction: a label given meanwhile waits for one batch (ui.md 2.5)."""
 
