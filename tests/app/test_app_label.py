@@ -74,11 +74,17 @@ def test_without_a_run_it_says_what_to_do(db):
 
 
 def test_an_unknown_annotator_is_asked_for_a_name_once(store):
-    store.add_person("Bo")  # a new name is typed in the browser tests: AppTest cannot
     app = label_page(annotator=None)
-    assert "Who labels?" in app.selectbox[0].label
-    app.selectbox[0].set_value("Bo")
+    assert "Who labels?" in app.text_input[0].label
+    app.text_input[0].set_value("Bo")
     app.button[0].click().run()
+    assert "Labelling as Bo" in words(app)
+
+
+def test_who_has_labelled_here_before_is_one_press_away(store):
+    store.add_person("Bo")
+    app = label_page(annotator=None)
+    next(each for each in app.button if each.label == "Bo").click().run()
     assert "Labelling as Bo" in words(app)
 
 

@@ -77,7 +77,7 @@ def test_the_table_has_rows_tasks_rates_and_state(db):
     with open_store(db) as store:
         work.load_demo(store, ROOT / "data/recipe")
     said = words(runs_page())
-    assert "222 rows, 221 with gold and a verdict. Judge says 82% pass, gold 67% [61, 73]." in said
+    assert "222 rows, 221 with gold and a verdict. Judge says 82% [77, 87] pass, gold 67% [61, 73]." in said
     assert "Judge not trusted." in said
     assert "▼ fails" in said
     assert "height:8px" in said

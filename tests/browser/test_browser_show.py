@@ -16,11 +16,8 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def say_name(page, name):
-    box = page.get_by_role("combobox").first
-    box.click()
-    page.keyboard.type(name)
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("textbox", name="Who labels?").fill(name)
+    page.get_by_role("button", name="Start labelling").click()
 
 
 def ready(page, not_row=None):

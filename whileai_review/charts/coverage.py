@@ -48,21 +48,31 @@ def coverage_segments(coverage: Mapping[str, int]) -> list[tuple[Segment, int]]:
     return [(part, coverage[part.key]) for part in SEGMENTS if coverage.get(part.key)]
 
 
-def coverage_words(coverage: Mapping[str, int]) -> str:
+def coverage_words(coverage: Mapping[str, int], gold_kind: str | None = None) -> str:
     """Return the bar in words.
+
+    Parameters
+    ----------
+    gold_kind
+        ``gold_kind`` of the report: a rule's labels were not drawn.
 
     Examples
     --------
     >>> coverage_words({"random": 30, "unclear": 2, "none": 1028})
     '30 gold, drawn · 2 can’t tell · 1,028 no gold'
     """
-    parts = [f"{count(n)} {part.words}" for part, n in coverage_segments(coverage)]
+    parts = [f"{count(n)} {_words(part, gold_kind)}" for part, n in coverage_segments(coverage)]
     return " · ".join(parts) or "no rows"
 
 
-def coverage_bar(coverage: Mapping[str, int]) -> str:
+def _words(part: Segment, gold_kind: str | None) -> str:
+    by_rule = part.key == "random" and gold_kind == "program"
+    return "gold, by a rule" if by_rule else part.words
+
+
+def coverage_bar(coverage: Mapping[str, int], gold_kind: str | None = None) -> str:
     """Return the bar as HTML; holds numbers and our own words only."""
-    words = coverage_words(coverage)
+    words = coverage_words(coverage, gold_kind)
     pieces = "".join(
         # A minimum width: one label among a million rows is seen.
         f'<i style="flex:{n} 1 0;min-width:2px;{part.style}"></i>'

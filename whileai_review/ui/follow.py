@@ -7,13 +7,13 @@ from typing import Any
 import streamlit as st
 
 
-def follow(list_key: str, row_id: int, size: int) -> None:
+def follow(list_key: str, row_id: int, size: int, done: int = 0) -> None:
     """Scroll the container of this key to its chosen line; the page stays where it is.
 
-    Another row or size of the list also takes the focus out of the filter that was used,
-    so that the next key walks.
+    Another row or size of the list, and another count of what is done on the row, also take
+    the focus out of the box that was used, so that the next key walks.
     """
-    data = {"list": list_key, "row": row_id, "size": size}
+    data = {"list": list_key, "row": row_id, "size": size, "done": done}
     _component()(key=f"follow_{list_key}", data=data, height=1)
 
 

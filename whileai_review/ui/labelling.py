@@ -25,7 +25,7 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
     progress = store.progress(queue_id, annotator)
     following = store.next_row(queue_id, annotator)
     if following is None:
-        _show_done(progress)
+        _show_done(queue, progress)
         if queue["purpose"] == "review":
             quiet(review_words(review_result(store, queue_id)))
         row_id, least = "", 0
@@ -64,11 +64,15 @@ def _strip(queue: dict, progress: dict) -> str:
     return " · ".join(parts)
 
 
-def _show_done(progress: dict) -> None:
+def _show_done(queue: dict, progress: dict) -> None:
     unclear = f", {progress['unclear']:,} of them can't tell" if progress["unclear"] else ""
     st.markdown(f"**All {progress['n']:,} rows of this queue are answered{unclear}.**")
     quiet("U takes the last answer back. What the labels say of the judge is on Trust.")
-    st.page_link("pages/trust.py", label="See what they say of the judge")
+    st.page_link(
+        "pages/trust.py",
+        label="See what they say of the judge",
+        query_params={"run": str(queue["run_id"])},
+    )
 
 
 def _store_press(store: Store, annotator: str, press: Press) -> str | None:

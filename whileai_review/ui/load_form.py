@@ -20,6 +20,7 @@ DUPLICATES = {
     "collapse": "drop exact copies",
     "last": "keep the last one of each",
 }
+ENDINGS = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt")
 SNIFFED = 1_000
 HOW_MANY = 3_000
 """Rows between two movements of the bar."""
@@ -58,7 +59,7 @@ def _file(store: Store, source: Any) -> None:
     key = f"{_fingerprint(source)}"
     answers = ask_mapping(source, sniff, key)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        default = Path(getattr(source, "name", source)).name.split(".")[0] or "run"
+        default = _run_name(getattr(source, "name", source))
         name = st.text_input("Name of the run", default, key=f"name_{key}", max_chars=120)
         split = st.selectbox(
             "One run for each value of",
@@ -146,6 +147,20 @@ def _tell(result: Dict[str, Any]) -> None:
     }
     set_params(run=runs[0]["id"])
     st.rerun()
+
+
+def _run_name(path: str) -> str:
+    """The file's name without the endings that name a format.
+
+    Examples
+    --------
+    >>> _run_name("runs/base.r2.jsonl.gz"), _run_name("gpt-3.5-turbo")
+    ('base.r2', 'gpt-3.5-turbo')
+    """
+    name = Path(path).name
+    while name.lower().endswith(ENDINGS):
+        name = name.rpartition(".")[0]
+    return name or "run"
 
 
 def _fingerprint(source: Any) -> str:

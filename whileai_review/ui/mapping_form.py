@@ -24,6 +24,9 @@ TEXT_KEYS = {
 }
 """Ours, and what it is called in the form."""
 
+SAID = ("prompt", "final_text", "messages")
+"""Without one of these there is nothing to read on a row."""
+
 ORIGINS = {"": "not gold", "human": "a person", "program": "a program", "model": "a model"}
 VALUES: dict[str, int | None] = {"pass": 1, "fail": 0, "no verdict": None}
 DIRECTIONS = {"": "says nothing", "up": "more is better", "down": "less is better"}
@@ -55,7 +58,12 @@ def ask_mapping(source: Any, sniff: Sniff, key: str) -> Answers:
     open_ones = [question.key for question in sniff.questions]
     keys = dict(sniff.mapping.keys)
     values: dict[str, dict[str, int | None]] = {}
-    with st.expander("What the columns are", expanded=bool(open_ones or sniff.label_columns)):
+    unread = not any(ours in keys or ours in sniff.columns for ours in SAID)
+    with st.expander(
+        "What the columns are", expanded=bool(open_ones or sniff.label_columns or unread)
+    ):
+        if unread:
+            quiet("? No column is known to hold the ask, the reply or the conversation: pick them.")
         for question in sniff.questions:
             quiet(f"? {question.why}")
         left, right = st.columns(2, gap="large")
@@ -92,7 +100,7 @@ def _labels(
         if column == reward:
             continue
         said = st.selectbox(
-            plain(f"{cut(column, 60).text} looks like labels. Who gave them?"),
+            plain(f"“{cut(column, 60).text}” looks like labels. Who gave them?"),
             [*ORIGINS],
             format_func=ORIGINS.__getitem__,
             key=f"origin_{key}_{column}",
@@ -226,7 +234,7 @@ def _preview(source: Any, mapping: Mapping) -> None:
         Column("judge"),
     ]
     show_table(
-        [*columns, *(Column(visible(key)) for key in golds)],
+        [*columns, *(Column(visible(_gold_head(key))) for key in golds)],
         [
             [
                 _short(row.get("prompt")),
@@ -238,6 +246,11 @@ def _preview(source: Any, mapping: Mapping) -> None:
             for row in found
         ],
     )
+
+
+def _gold_head(ours: str) -> str:
+    """``gold_reward:action`` as the head of a column: "gold, action"."""
+    return ", ".join(["gold", *ours.split(":", 1)[1:]])
 
 
 def _said(value: Any) -> str:

@@ -6,10 +6,13 @@ import streamlit as st
 
 from whileai_review.store import RefusedError, Store
 from whileai_review.ui import state
-from whileai_review.ui.data import warn
-from whileai_review.ui.text import visible
+from whileai_review.ui.data import quiet, warn
+from whileai_review.ui.text import plain, visible
 
 COOKIE = "wr_annotator"
+
+MAX_NAMES = 30
+"""Names that are offered; somebody else types theirs."""
 
 
 def annotator(store: Store) -> str:
@@ -30,16 +33,20 @@ def forget_annotator() -> None:
 
 
 def _ask_name(store: Store) -> None:
-    with st.form("who", width=420):
-        name = st.selectbox(
+    with st.form("who", width=460):
+        # Plain text and no select box: the list of one would lie on the button.
+        name = st.text_input(
             "Who labels? The name stands on your labels and is kept in this browser.",
-            store.people(),
-            index=None,
-            accept_new_options=True,
-            placeholder="Pick or type a name",
-            format_func=visible,
+            placeholder="Your name",
         )
-        pressed = st.form_submit_button("Start", type="primary")
+        pressed = st.form_submit_button("Start labelling", type="primary")
+    known = store.people()[:MAX_NAMES]
+    if known:
+        quiet("or, if you have labelled here before:")
+        with st.container(horizontal=True):
+            for person in known:
+                if st.button(plain(visible(person)), key=f"who_{person}"):
+                    name, pressed = person, True
     if not pressed:
         return
     try:

@@ -7,6 +7,7 @@ import streamlit as st
 from whileai_review.store import Store, field_text
 from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.people import forget_annotator
+from whileai_review.ui.pickers import LAST_RUN
 from whileai_review.ui.text import plain, visible
 from whileai_review.work import draw_queue
 
@@ -77,8 +78,14 @@ def _show_open(store: Store, annotator: str) -> None:
 def _draw_new(store: Store, annotator: str) -> int | None:
     st.markdown("##### Draw rows")
     runs = {run["id"]: run for run in store.runs()}
+    last = st.session_state.get(LAST_RUN)
+    start = list(runs).index(last) if last in runs else 0
     run_id: Any = st.selectbox(
-        "Run", list(runs), format_func=lambda each: visible(runs[each]["name"]), key="draw_run"
+        "Run",
+        list(runs),
+        index=start,
+        format_func=lambda each: visible(runs[each]["name"]),
+        key="draw_run",
     )
     how: Any = st.selectbox("How", [*HOW], format_func=lambda each: HOW[each], key="draw_how")
     field = value = None

@@ -100,7 +100,7 @@ def show_list_and_row(
     with left:
         with st.container(key="wr_list"):
             _list(store, report, found, page, row_id)
-        follow("wr_list", row_id, len(found.ids))
+        follow("wr_list", row_id, len(found.ids), len(_causes_of(store, picked.run["id"], row_id)))
         _pager(found, page)
         with st.container(key="wr_causes"):
             _cause_counts(store, picked.run["id"], found)
@@ -235,9 +235,13 @@ def _cause_counts(store: Store, run_id: int, found: Found) -> None:
     )
 
 
+def _causes_of(store: Store, run_id: int, row_id: int) -> list[dict]:
+    return [each for each in store.findings(run_id, "cause") if each["row_id"] == row_id]
+
+
 def _bar(store: Store, run_id: int, found: Found, row_id: int, reader: str) -> None:
     """Back and on, the causes of this row, and the ones used last on keys."""
-    mine = [f for f in store.findings(run_id, "cause") if f["row_id"] == row_id]
+    mine = _causes_of(store, run_id, row_id)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _step_button("Back", "K", _neighbour(found.ids, row_id, -1), row_id)
         _step_button("Next", "J", _neighbour(found.ids, row_id, 1), row_id)

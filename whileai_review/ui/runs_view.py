@@ -156,7 +156,7 @@ def _sentence(line: Mapping[str, Any]) -> tuple[str, str]:
     judged, gold = line["pass_rate"], line["gold_pass"]
     bold = f"{plural(line['n_rows'], 'row')}, {count(gold['n'])} with gold and a verdict."
     if judged["n"]:
-        bold += f" Judge says {percent(judged['value'], judged['n'])} pass"
+        bold += f" Judge says {_share(judged)} pass"
         if gold["n"]:
             bold += f", gold {_share(gold)}"
         bold += "."
@@ -183,7 +183,7 @@ def _cells(line: Mapping[str, Any]) -> list[object]:
         count(line["n_tasks"]),
         _share(line["pass_rate"]) if line["pass_rate"]["n"] else "",
         _share(line["gold_pass"]) if line["gold_pass"]["n"] else "",
-        Markup(coverage_bar(line["coverage"])),
+        Markup(coverage_bar(line["coverage"], line["gold"])),
         count(line["n_labelled"]),
     ]
 

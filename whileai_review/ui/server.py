@@ -155,7 +155,11 @@ def build_app(
     return st.App(
         script,
         middleware=[Middleware(Guard, address=address, hosts=hosts)],
-        routes=[Route("/health", _health), Route("/record/{row_id:int}", _record_text)],
+        routes=[
+            Route("/health", _health),
+            Route("/record/{row_id:int}", _record_text),
+            Route("/runs", _first_page),
+        ],
         lifespan=lifespan,
         on_script_error=on_script_error,
     )
@@ -216,6 +220,14 @@ async def _health(_request: "Request") -> "Response":
     from starlette.responses import JSONResponse
 
     return JSONResponse({"status": "ok"})
+
+
+async def _first_page(request: "Request") -> "Response":
+    """Lead /runs to the first page: Streamlit gives its default page no address of its own."""
+    from starlette.responses import RedirectResponse
+
+    query = request.url.query
+    return RedirectResponse(f"./?{query}" if query else "./")
 
 
 def _record_text(request: "Request") -> "Response":

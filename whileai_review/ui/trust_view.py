@@ -83,9 +83,10 @@ def open_cell(run: int, cell: str, field: str | None = None, value: str | None =
 
 def show_coverage(report: Mapping[str, Any]) -> None:
     """Draw how much of the run has gold."""
-    words = coverage_words(report["coverage"])
+    kind = report["gold_kind"]
+    words = coverage_words(report["coverage"], kind)
     st.html(
-        f'<div style="max-width:620px">{coverage_bar(report["coverage"])}'
+        f'<div style="max-width:620px">{coverage_bar(report["coverage"], kind)}'
         f'<p class="wr-sub">{html_text(words)}</p></div>'
     )
 

@@ -67,8 +67,9 @@ def claim_words(found: dict[str, Any]) -> str:
         return ""
     of = f"{count(named['k'])} of {count(found['n'])}"
     some = " of those looked at" if found["n_cell"] > found["n"] else ""
-    interval = interval_percent(named["ci95"])
-    return f"{of} false passes{some} name the tool and never call it {interval}."
+    # Beside the counts a bare interval would read as counts too.
+    share = f" ({_share(named['value'], named['ci95'], found['n'])})" if found["n"] > 1 else ""
+    return f"{of} false passes{some} name the tool and never call it{share}."
 
 
 def review_words(found: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ const PATIENCE_MS = 15000;
 const S = (window.__whileaiReviewBar ??= {
   pending: null, // the press that the server has not answered
   view: null, // row, revision, and for how long it could be seen
+  notes: {}, // row -> the note that was saved with it: an undo brings it back
   unheard: null, // nonce of a press whose answer may still come
 });
 
@@ -142,7 +143,7 @@ function press(action) {
   // The same press again is the same press: the store keeps one of each nonce.
   const nonce = S.pending?.content === content ? S.pending.nonce : crypto.randomUUID?.() ?? randomName();
   clearTimeout(S.pending?.timer);
-  S.pending = { nonce, content, action, row: data.row_id, revision: data.revision, stale: false };
+  S.pending = { nonce, content, action, note, row: data.row_id, revision: data.revision, stale: false };
   S.pending.timer = setTimeout(giveUp, PATIENCE_MS, S.pending);
   drawLock();
   tell("", "saving");
@@ -176,7 +177,12 @@ function hearAnswer(data) {
     tell("error", error);
   } else if (nonce === pending.nonce) {
     clearTimeout(pending.timer);
-    if (["pass", "fail", "unclear"].includes(pending.action)) saveDraft(pending.row, "");
+    if (["pass", "fail", "unclear"].includes(pending.action)) {
+      S.notes[pending.row] = pending.note;
+      saveDraft(pending.row, "");
+    } else if (pending.action === "undo" && !draft(data.row_id)) {
+      saveDraft(data.row_id, S.notes[data.row_id] ?? "");
+    }
     S.pending = null;
     tell("", data.saved ?? "");
   } else if (data.row_id !== pending.row || data.revision !== pending.revision) {
