@@ -351,6 +351,23 @@ def test_several_readings_of_a_verdict_ask_instead_of_guessing(store, lines):
     assert left_behind(store) == {}
 
 
+def test_an_origin_that_is_said_on_a_second_load_is_taken(store, judged, lines):
+    path = lines([row | {"gold_reward": n % 2} for n, row in enumerate(judged(4))])
+    run = work.load_file(store, path)["runs"][0]
+    options = {"mapping": GOLD, "origins": HUMAN}
+    second = work.load_file(store, path, **options)
+    assert second["same_as"]["id"] == run["id"]
+    assert second["labels"]["new"] == 4 and "4 labels new" in second["notes"][1]
+    with open_store(store.path.with_name("once.db")) as other:
+        work.load_file(other, path, **options)
+        strip = ("row_id", "identity", "annotator", "verdict", "kind", "criterion", "chosen")
+        one, two = ([[x[k] for k in strip] for x in s.labels("base")] for s in (store, other))
+        assert one == two
+    third = work.load_file(store, path, name="base", **options)
+    assert third["labels"] == {"new": 0, "changed": 0, "unchanged": 4, "withdrawn": 0}
+    assert len(third["notes"]) == 1
+
+
 # Verdicts onto a loaded run
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from whileai_review import load, rows
+from whileai_review import load
 from whileai_review.store import Load, RefusedError, Store, open_store
 from whileai_review.work import pool
 from whileai_review.work._columns import SNIFFED, Batch, End, Plan, read_columns
-from whileai_review.work.gold import IMPORT
+from whileai_review.work._label_columns import checked_origins, label_loaded, label_of
 from whileai_review.work.joining import join_verdicts
 
 FORK_BYTES = 10_000_000
@@ -106,7 +106,7 @@ def load_file(
             if any(question.blocks for question in sniff.questions):
                 raise NeedsMappingError(sniff)
             mapping = sniff.mapping
-        origins = _checked_origins(origins, mapping)
+        origins = checked_origins(origins, mapping)
         golds = tuple(
             (criterion, key)
             for criterion, key in mapping.verdict_keys("gold_reward").items()
@@ -114,7 +114,7 @@ def load_file(
         )
         plan = Plan(mapping, golds, split, duplicates)
         if name is not None and not again and (there := _held(store, name, opened, mapping)):
-            return _nothing_new(there, store)
+            return _nothing_new(store, there, plan, origins, opened.name)
         job = _Job(store, opened, plan, origins, grader, name)
         large = path.stat().st_size > FORK_BYTES
         batches = (pool.ahead if large else _here)(read_columns, path, label, plan)
@@ -123,7 +123,7 @@ def load_file(
             same = None if again else job.same_content()
             if same is not None:
                 job.fail()
-                return _nothing_new(same, store)
+                return _nothing_new(store, same, plan, origins, opened.name)
             result = job.finish()
         except BaseException:
             job.fail()
@@ -266,27 +266,13 @@ class _Part:
                 for n, criterion, verdict, value, signed in batch.verdicts
             ],
         )
+        origins, source = self.job.origins, self.job.source.name
         for n, criterion, key, value in batch.golds:
-            self._gold(first + n, batch.identities[n], criterion, key, value)
-
-    def _gold(self, row_id: int, identity: str, criterion: str, key: str, value: Any) -> None:
-        verdict = rows.verdict(value)
-        if verdict is None:
-            self.odd_gold += 1
-            return
-        origin = self.job.origins[key]
-        self.labels.append(
-            {
-                "row_id": row_id,
-                "identity": identity,
-                "criterion": criterion,
-                "annotator": origin.get("annotator")
-                or f"{IMPORT}{Path(self.job.source.name).name}",
-                "kind": origin["kind"],
-                "verdict": "pass" if verdict else "fail",
-                "chosen": "imported",
-            }
-        )
+            label = label_of(first + n, batch.identities[n], criterion, value, origins[key], source)
+            if label is None:
+                self.odd_gold += 1
+            else:
+                self.labels.append(label)
 
 
 def _held(store: Store, name: str, source: load.Source, mapping: load.Mapping) -> dict | None:
@@ -326,28 +312,17 @@ def _stem(name: str) -> str:
     return stem or "run"
 
 
-def _checked_origins(
-    origins: dict[str, dict[str, str]] | None, mapping: load.Mapping
-) -> dict[str, dict[str, str]]:
-    """Origins by our key; a column's own name is understood too."""
-    ours = {theirs: key for key, theirs in mapping.keys.items() if key.startswith("gold_reward")}
-    found = {}
-    for key, origin in (origins or {}).items():
-        if origin.get("kind") not in ("human", "program", "model"):
-            raise RefusedError(
-                f"Labels of {key!r} come from a human, a program or a model, "
-                f"not {origin.get('kind')!r}."
-            )
-        key = key if key in mapping.keys else ours.get(key, key)
-        if key not in mapping.keys:
-            raise RefusedError(
-                f"No label column {key!r} in the mapping: add --map gold_reward={key}."
-            )
-        found[key] = origin
-    return found
-
-
-def _nothing_new(same: dict, store: Store) -> dict:
+def _nothing_new(
+    store: Store, same: dict, plan: Plan, origins: dict[str, dict[str, str]], source: str
+) -> dict:
+    """The content is here; labels whose origin is said only now are taken all the same."""
+    runs = [r for r in store.runs(archived=True) if r["content_hash"] == same["content_hash"]]
+    if same["split_column"] is None:
+        runs = [r for r in runs if r["id"] == same["id"]]
+    labels = label_loaded(store, runs, plan.gold_keys, plan.mapping, origins, source)
+    notes = [f"this content is the run {same['name']!r} already (--as NAME loads it again)"]
+    if labels["new"] or labels["changed"]:
+        notes.append(f"{labels['new']:,} labels new, {labels['changed']:,} changed")
     return {
         "runs": [store.run(same["id"])],
         "n_rows": 0,
@@ -356,10 +331,10 @@ def _nothing_new(same: dict, store: Store) -> dict:
         "n_duplicates": 0,
         "n_exact": 0,
         "n_dropped": 0,
-        "notes": [f"this content is the run {same['name']!r} already (--as NAME loads it again)"],
+        "notes": notes,
         "label_columns": [],
         "questions": [],
-        "labels": {"new": 0, "changed": 0, "unchanged": 0, "withdrawn": 0},
+        "labels": labels,
         "offers": [],
         "same_as": same,
     }
