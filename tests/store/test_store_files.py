@@ -68,6 +68,22 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path, make_f
     assert [p.name for p in tmp_path.iterdir()] == ["theirs.db"]
 
 
+def test_a_crashed_database_of_another_program_is_not_recovered_by_us(tmp_path):
+    """Its log is still to be folded in, by the program that knows what it is."""
+    foreign(tmp_path / "first.db", application=7, wal=True)
+    conn = sqlite3.connect(tmp_path / "first.db")
+    conn.execute("INSERT INTO songs VALUES ('x')")
+    conn.commit()
+    for end in ("", "-wal"):  # as a kill would have left it
+        shutil.copy(tmp_path / f"first.db{end}", tmp_path / f"theirs.db{end}")
+    conn.close()
+    before = {p.name: digest(p) for p in tmp_path.glob("theirs.db*")}
+    assert len(before) == 2
+    with pytest.raises(NotOursError):
+        open_store(tmp_path / "theirs.db")
+    assert {p.name: digest(p) for p in tmp_path.glob("theirs.db*")} == before
+
+
 def test_an_empty_file_becomes_ours(tmp_path):
     (tmp_path / "review.db").touch()
     with open_store(tmp_path / "review.db") as store:

@@ -347,6 +347,27 @@ def test_verdicts_in_batches_are_seen_whole_or_not_at_all(fresh_db, make):
     assert list(fresh_db.path.parent.glob("*-load-*")) == []
 
 
+def test_verdicts_that_fail_on_their_way_leave_the_ones_before(fresh_db, make, monkeypatch):
+    from whileai_review.store import runs
+
+    rows = make.ids(fresh_db, make.run(fresh_db, n=5_000))
+    first = fresh_db.add_verdicts("base", "second", [(i, "overall", 1, 1.0, None) for i in rows])
+    real, calls = runs._put_scores, []
+
+    def full(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise RefusedError("the disk is full")
+        real(*arguments)
+
+    monkeypatch.setattr(runs, "_put_scores", full)
+    with pytest.raises(RefusedError, match="full"):
+        fresh_db.add_verdicts("base", "second", [(i, "overall", 0, 0.0, None) for i in rows])
+    assert fresh_db.columns("base", first, "overall")["verdict"] == [1] * 5_000
+    with fresh_db._connections.read() as conn:
+        assert conn.execute("SELECT count(*) FROM scores").fetchone()[0] == 10_000
+
+
 def test_verdicts_of_a_killed_process_are_swept(fresh_db, make):
     run = make.run(fresh_db, n=20)
     with fresh_db._connections.write() as conn:
