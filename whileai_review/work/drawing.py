@@ -16,6 +16,8 @@ import numpy as np
 from whileai_review.store import RefusedError, Store
 from whileai_review.work.measuring import cell_rows, measured_as, settings
 
+WAYS = ("random", "one_per_task", "group", "census")
+
 DEFAULT_N = 150
 """Rows of a queue when nothing else is said: at an agreement of .90 the lower bound then
 clears .80 in more than 9 of 10 studies (ui.md 3.2)."""
@@ -53,6 +55,8 @@ def draw_queue(
     RefusedError
         Nothing to draw from, or an unknown way to draw.
     """
+    if how not in WAYS:
+        raise RefusedError(f"A queue is drawn {', '.join(WAYS)}; not {how!r}.")
     found, _, _, chosen_criterion = settings(store, run)
     criterion = criterion or chosen_criterion
     ids, tasks = store.tasks_of(found["id"])
