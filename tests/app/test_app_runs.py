@@ -77,7 +77,10 @@ def test_the_table_has_rows_tasks_rates_and_state(db):
     with open_store(db) as store:
         work.load_demo(store, ROOT / "data/recipe")
     said = words(runs_page())
-    assert "222 rows, 221 with gold and a verdict. Judge says 82% [77, 87] pass, gold 67% [61, 73]." in said
+    assert (
+        "222 rows, 221 with gold and a verdict. Judge says 82% [77, 87] pass, gold 67% [61, 73]."
+        in said
+    )
     assert "Judge not trusted." in said
     assert "▼ fails" in said
     assert "height:8px" in said
@@ -273,3 +276,20 @@ def test_a_column_with_a_hostile_name_is_asked_about_as_text(db, tmp_path):
 def test_a_broken_store_is_one_line(db):
     db.write_text("this is no database, and long enough to be looked at" * 20)
     assert "wr-warn" in words(runs_page())
+
+
+def test_archiving_the_open_run_says_so_and_raises_no_alarm(db, tmp_path):
+    with open_store(db) as store:
+        for name in ("one", "two"):
+            work.load_file(store, write(tmp_path / f"{name}.jsonl", plain_rows(text=name)))
+        run = store.run("one")["id"]
+    at = press(runs_page(run=run), "Archive")
+    assert "one is archived." in words(at)
+    assert "The run of this address" not in words(at)
+
+
+def test_a_file_in_which_nothing_can_be_read_opens_the_form_of_its_columns(db, tmp_path):
+    path = write(tmp_path / "gpt-3.5-turbo.jsonl", [{"idx": i, "cmp_key": "a"} for i in range(3)])
+    at = give_path(runs_page(), path)
+    assert "No column is known to hold the ask" in words(at)
+    assert "gpt-3.5-turbo" in [box.value for box in at.text_input]
