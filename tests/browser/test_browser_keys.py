@@ -198,6 +198,18 @@ def test_undo_needs_no_waiting_and_brings_the_row_back(bar):
     assert [line["action"] for line in bar.server.lines()] == ["pass", "undo", "fail"]
 
 
+def test_undo_brings_the_note_back_too(bar):
+    bar.keyboard.press("n")
+    bar.keyboard.type("wrong sum")
+    bar.keyboard.press("Escape")
+    bar.keyboard.press("2")
+    bar.wait_for_selector("[data-wr-row=r1]", timeout=20_000)
+    bar.keyboard.press("u")
+    bar.wait_for_selector("[data-wr-row=r0]", timeout=20_000)
+    bar.wait_for_timeout(300)
+    assert bar.locator(".note").input_value() == "wrong sum"
+
+
 def test_what_was_not_saved_is_said_and_the_same_press_again_saves_it_once(bar):
     bar.server.settings(fail=True)
     bar.keyboard.press("n")

@@ -82,6 +82,20 @@ def test_a_cause_that_was_typed_once_is_on_a_key(app, store, page):
     assert causes == set(ids[:2])
 
 
+def test_keys_walk_on_after_a_cause_was_typed(app, store, page):
+    ids = big(store)
+    page.goto(f"{app.url}/queue?run=1&cell=fp&field=regime&value=BIG&row={ids[0]}", timeout=60_000)
+    opened(page, ids[0])
+    page.get_by_role("combobox").last.click()
+    page.keyboard.type("never calls")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="never calls ×").wait_for(timeout=20_000)
+    page.wait_for_timeout(500)
+    page.keyboard.press("j")
+    opened(page, ids[1])
+    assert [f["code"] for f in store.findings(1, "cause")] == ["never calls"]
+
+
 def test_a_long_list_folds_to_a_strip_on_a_narrow_screen(app, store, new_page):
     page = new_page(width=1024, height=760)
     page.goto(f"{app.url}/queue?run=1&cell=fp", timeout=60_000)

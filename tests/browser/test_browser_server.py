@@ -195,3 +195,11 @@ def test_all_of_a_record_is_text_without_a_word_of_the_judge(serve_app, tmp_path
     assert text.endswith("x" * 3_000_000 + "⟦U+202E⟧\n")
     assert "JUDGED" not in text
     assert ask(server, "/record/2").status == 404
+
+
+def test_runs_has_the_address_that_its_name_suggests(serve_app, page):
+    page.goto(serve_app().url + "/runs?run=7", timeout=60_000)
+    page.get_by_text("Nothing is loaded.").wait_for(timeout=60_000)
+    page.wait_for_timeout(500)
+    assert page.get_by_text("Page not found").count() == 0
+    assert page.url.endswith("/?run=7")

@@ -223,6 +223,23 @@ def test_the_bar_of_coverage_is_as_long_as_its_rows():
     assert coverage_words({}) == "no rows"
 
 
+def test_labels_of_a_rule_are_not_said_to_be_drawn():
+    assert coverage_words({"random": 60}, "program") == "60 gold, by a rule"
+    assert coverage_words({"random": 60}, "human") == "60 gold, drawn"
+
+
+def test_an_interval_of_many_rows_has_the_decimals_of_its_share():
+    # Wilson for 2,000 of 10,000 by hand: 19.2% to 20.8%; whole percents gave "20% [19, 21]".
+    figure = slices_figure({"rows": [slice_line("much", 2_000, 10_000)]})
+    (text,) = notes(figure)
+    assert text.startswith("20.0% [19.2, 20.8] 2,000 of 10,000")
+    narrow = slices_figure({"rows": [slice_line("few", 20, 100)]})
+    assert figure.layout.margin.r > narrow.layout.margin.r
+    rows = [{"task_id": str(i), "reward": i % 5 > 0, "gold_reward": 1} for i in range(10_000)]
+    found = lines(judge_trust([row | {"reward": int(row["reward"])} for row in rows]))
+    assert found["Agreement"][:2] == ("80.0%", "[79.2, 80.8]")
+
+
 def lines(report):
     return {
         c.name: (c.value, c.interval, c.floor, c.n, s)

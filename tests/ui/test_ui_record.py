@@ -35,6 +35,17 @@ def test_a_call_is_one_line_with_arguments_and_result():
     assert "<details" not in html
 
 
+def test_a_row_without_anything_to_read_says_so_instead_of_asking_for_a_guess():
+    assert "There is nothing to read in this row" in words(page({"correct": 1}))
+    for row in ({"prompt": "a"}, {"final_text": "r"}, {"steps": [{"tool": "t"}]}):
+        assert "There is nothing to read" not in words(page(row))
+
+
+def test_arguments_that_could_not_be_read_are_called_so():
+    html = page({"prompt": "a", "steps": [{"tool": "pay", "arguments": '{"amount": 12, '}]})
+    assert "(arguments are no JSON)" in words(html)
+
+
 def test_a_long_result_shows_120_characters_and_unfolds():
     html = page({"prompt": "a", "steps": [{"tool": "t", "result": "x" * 130}]})
     assert "x" * 120 + "…" in html

@@ -63,8 +63,8 @@ def _agreement(report: Mapping[str, Any]) -> Check:
     way = direction(agreement["ci95"], floor, True)
     return Check(
         "Agreement",
-        percent(agreement["agreement"]),
-        interval_percent(agreement["ci95"]),
+        percent(agreement["agreement"], agreement["n"]),
+        interval_percent(agreement["ci95"], agreement["n"]),
         f"≥ {percent(floor)}",
         count(agreement["n"]),
         *_state(way, agreement["n"]),
@@ -153,8 +153,8 @@ def _baseline(report: Mapping[str, Any]) -> Check:
         )
     return Check(
         f"Always “{verdict}”",
-        percent(baseline["agreement"]),
-        interval_percent(baseline["ci95"]),
+        percent(baseline["agreement"], baseline["n"]),
+        interval_percent(baseline["ci95"], baseline["n"]),
         "",
         count(baseline["n"]),
         way if baseline["n"] else "",
@@ -191,7 +191,7 @@ def _rate(rate: Mapping[str, Any], name: str, floor: float | None, text: str) ->
     return Check(
         name,
         percent(rate["value"], rate["n"]),
-        interval_percent(rate["ci95"]),
+        interval_percent(rate["ci95"], rate["n"]),
         f"≥ {percent(floor)}" if floor is not None else "",
         count(rate["n"]),
         *state,

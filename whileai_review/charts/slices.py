@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 NUMBERS_PX = 216
-"""Room for ``100% [100, 100]  1,234 of 1,234`` at the right."""
+"""Room for ``100% [100, 100]  1,234 of 1,234`` at the right; longer numbers get more."""
 
-NAME_CHARS = 28
+MONO_WIDTH = 0.62
+"""Width of a letter by its height."""
+
+NAME_CHARS = 18
 MOST_LINES = 30
 """Lines of a figure; a table beside it has the rest."""
 
@@ -105,12 +108,19 @@ def slices_figure(
     if not lines:
         return nothing_to_draw("no row with this field has both a verdict and a label", dark)
     places = _places(bool(whole), len(lines))
-    figure = base_figure(max(places) + 1, dark, right=NUMBERS_PX)
+    longest = max(
+        len(_text(each[what.n], each[what.rate], each[what.interval], _hits(each, what)))
+        for each in drawn
+    )
+    right = max(NUMBERS_PX, round(longest * MONO_PX * MONO_WIDTH) + 20)
+    figure = base_figure(max(places) + 1, dark, right=right)
     figure.update_xaxes(
         # Padded, so that no interval touches the numbers.
         range=[-0.05, 1.05],
         tickvals=[0, 0.25, 0.5, 0.75, 1],
-        tickformat=".0%",
+        # No word at the quarters and none turned: a narrow screen has 60 pixels for them.
+        ticktext=["0%", "", "50%", "", "100%"],
+        tickangle=0,
     )
     names = [html.escape(_short(show(line["value"]))) for line in drawn]
     figure.update_yaxes(
@@ -182,7 +192,7 @@ def _places(has_whole: bool, n: int) -> list[int]:
 
 def _line(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure, dark: bool) -> None:
     n, rate, interval = line[what.n], line[what.rate], line[what.interval]
-    hits = line[what.hits] if what.hits else None
+    hits = _hits(line, what)
     if n >= SMALL_N and interval is not None:
         _mark(figure, y, line, name, what)
     _numbers(figure, y, n, rate, interval, hits, dark)
@@ -192,7 +202,8 @@ def _mark(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure) ->
     rate, (low, high) = line[what.rate], line[what.interval]
     way = direction((low, high), what.floor, what.more_is_better)
     colour = {"up": PASS, "down": FAIL, "unclear": UNCLEAR}[way]
-    hover = f"{name}: {percent(rate)} {interval_percent((low, high))}<extra></extra>"
+    n = line[what.n]
+    hover = f"{name}: {percent(rate, n)} {interval_percent((low, high), n)}<extra></extra>"
     figure.add_scatter(
         x=[low, high],
         y=[y, y],
@@ -238,13 +249,7 @@ def _numbers(
     hits: int | None,
     dark: bool,
 ) -> None:
-    counts = f"n={count(n)}" if hits is None else f"{count(hits)} of {count(n)}"
-    if not n:
-        text = "not measured: none here"
-    elif n < SMALL_N:
-        text = f"{'too few':<15}{counts}"
-    else:
-        text = f"{percent(rate):>4} {interval_percent(interval):<10}{counts}"
+    text = _text(n, rate, interval, hits)
     figure.add_annotation(
         text=text.replace(" ", "\u00a0"),
         x=1.02,
@@ -255,6 +260,19 @@ def _numbers(
         align="left",
         font={"family": MONO, "size": MONO_PX, "color": INK[dark] if n >= SMALL_N else QUIET[dark]},
     )
+
+
+def _hits(line: Mapping, what: Measure) -> int | None:
+    return line[what.hits] if what.hits else None
+
+
+def _text(n: int, rate: float | None, interval: tuple | list | None, hits: int | None) -> str:
+    counts = f"n={count(n)}" if hits is None else f"{count(hits)} of {count(n)}"
+    if not n:
+        return "not measured: none here"
+    if n < SMALL_N:
+        return f"{'too few':<15}{counts}"
+    return f"{percent(rate, n):>4} {interval_percent(interval, n):<9} {counts}"
 
 
 def _short(name: str) -> str:

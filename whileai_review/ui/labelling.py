@@ -25,9 +25,7 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
     progress = store.progress(queue_id, annotator)
     following = store.next_row(queue_id, annotator)
     if following is None:
-        _show_done(queue, progress)
-        if queue["purpose"] == "review":
-            quiet(review_words(review_result(store, queue_id)))
+        _show_done(store, queue, progress)
         row_id, least = "", 0
     else:
         row_id = str(following["row_id"])
@@ -64,14 +62,21 @@ def _strip(queue: dict, progress: dict) -> str:
     return " · ".join(parts)
 
 
-def _show_done(queue: dict, progress: dict) -> None:
+def _show_done(store: Store, queue: dict, progress: dict) -> None:
     unclear = f", {progress['unclear']:,} of them can't tell" if progress["unclear"] else ""
     st.markdown(f"**All {progress['n']:,} rows of this queue are answered{unclear}.**")
+    run = {"run": str(queue["run_id"])}
+    if queue["purpose"] == "review":
+        # Picked rows say nothing of the judge's rates: Trust would show no change.
+        quiet(review_words(review_result(store, queue["id"])))
+        quiet("U takes the last answer back.")
+        st.page_link("pages/queue.py", label="Back to the rows to read", query_params=run)
+        return
     quiet("U takes the last answer back. What the labels say of the judge is on Trust.")
     st.page_link(
         "pages/trust.py",
         label="See what they say of the judge",
-        query_params={"run": str(queue["run_id"])},
+        query_params=run,
     )
 
 

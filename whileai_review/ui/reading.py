@@ -154,7 +154,9 @@ def _offer_to_answer(
             "The same rows without the judge’s reason or the gold, with rows mixed in on which "
             "the two agree, so that nobody can tell which is which."
         )
-        share = st.slider("Agreeing rows mixed in, %", 0, 100, 20, 5, key="wr_share")
+        share = st.slider(
+            "Of the rows on which they agree, mix in, %", 0, 100, 20, 5, key="wr_share"
+        )
         if st.button("Draw and answer", type="primary"):
             queue = work.review_queue(
                 store, run_id, cell, share / 100, field=field, value=value, by=known_reader()

@@ -139,8 +139,18 @@ def show_care(store: Store, line: Mapping[str, Any]) -> None:
             if st.button(
                 "Take out of the archive" if archived else "Archive", key=f"arch_{run_id}"
             ):
-                _do(store.archive_run, run_id, not archived, known_reader())
-            with st.popover("Delete"):
+                if not archived and param("archived") != "1":
+                    set_params(run=None)  # it leaves the list
+                done = "taken out of the archive" if archived else "archived"
+                _do(
+                    store.archive_run,
+                    run_id,
+                    not archived,
+                    known_reader(),
+                    said=f"{line['name']} is {done}.",
+                )
+            # The run is part of the key: an open question must not pass to the next run.
+            with st.popover("Delete", key=f"delete_{run_id}"):
                 st.markdown(
                     f"Deletes **{plain(line['name'])}** and its {plural(line['n_rows'], 'row')}. "
                     f"Its labels ({plural(line['n_labelled'], 'row')}) stay in the file and are "
@@ -148,7 +158,12 @@ def show_care(store: Store, line: Mapping[str, Any]) -> None:
                 )
                 if st.button("Delete this run", type="primary", key=f"del_{run_id}"):
                     set_params(run=None)
-                    _do(store.delete_run, run_id, known_reader())
+                    _do(
+                        store.delete_run,
+                        run_id,
+                        known_reader(),
+                        said=f"{line['name']} is deleted, its labels are kept.",
+                    )
         _backup(store)
 
 
@@ -166,7 +181,7 @@ def _sentence(line: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _share(rate: Mapping[str, Any]) -> str:
-    return f"{percent(rate['value'], rate['n'])} {interval_percent(rate['ci95'])}"
+    return f"{percent(rate['value'], rate['n'])} {interval_percent(rate['ci95'], rate['n'])}"
 
 
 def _cells(line: Mapping[str, Any]) -> list[object]:
@@ -317,13 +332,15 @@ def _bytes_of(path: Path) -> Any:
     return lambda: path.open("rb")
 
 
-def _do(act: Any, *arguments: Any) -> None:
+def _do(act: Any, *arguments: Any, said: str = "") -> None:
     """Change something in the store and draw the page anew; what it refuses is one line."""
     try:
         act(*arguments)
     except (StoreError, UnreadableError) as error:
         warn(str(error))
         return
+    if said:
+        _say_and_rerun(said)
     st.rerun()
 
 

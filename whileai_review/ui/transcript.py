@@ -61,9 +61,19 @@ def record_html(record: Record, row_id: str, row: dict | None = None) -> str:
     right = "".join((_steps_html(record, row_id, budget), _reply_html(record, row_id, budget)))
     whole = "" if row is None else _fold("the whole row", _record.in_full(row), row_id, budget)
     return (
-        f'<div class="wr wr-two" data-wr-row="{html_text(row_id)}">'
+        f'<div class="wr wr-two" data-wr-row="{html_text(row_id)}">{_nothing_html(record)}'
         f"<div>{_ask_html(record, row_id, budget)}{_strip_html(record)}</div>"
         f"<div>{right}{whole}</div></div>"
+    )
+
+
+def _nothing_html(record: Record) -> str:
+    """Say it where a row has nothing to be judged by, else a verdict on it would be a guess."""
+    if (record.ask or "").strip() or record.items or not record.reply_note:
+        return ""
+    return (
+        '<p class="wr-warn wr-both">▼ There is nothing to read in this row: no ask, no step, no '
+        "reply. Answer “can’t tell”, or load the file again and say which columns hold them.</p>"
     )
 
 
@@ -174,6 +184,8 @@ def _call_html(call: Call, row_id: str, budget: _Budget) -> str:
     arguments = cut(_record.call_arguments(step.arguments), _record.ARGUMENT_CHARS)
     result = cut(_record.one_line(step.result), _record.RESULT_CHARS)
     failed = " failed" if step.ok is False else ""
+    if isinstance(step.arguments, str) and step.arguments.lstrip()[:1] in ("{", "["):
+        failed = f" (arguments are no JSON){failed}"
     none = step.result is None or step.result == ""
     shown = "(no result)" if none else html_text(result.text) + ("…" if result.left else "")
     line = (

@@ -241,7 +241,7 @@ def _share(hits: int, n: int, line: dict, name: str) -> tuple[str, str]:
     text = percent(line[f"{name}_rate"], n)
     if " of " in text or not n:
         return f"{count(hits)} of {count(n)}", ""
-    return f"{text} of {count(n)}", interval_percent(line[f"{name}_ci95"])
+    return f"{text} of {count(n)}", interval_percent(line[f"{name}_ci95"], n)
 
 
 def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
@@ -249,7 +249,7 @@ def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
     for name, half in report["held_out_halves"].items():
         value = percent(half["agreement"], half["n"])
         if half["n"]:
-            value += f" {interval_percent(half['ci95'])}"
+            value += f" {interval_percent(half['ci95'], half['n'])}"
         lines.append([f"Agreement on half {name} of the tasks", value, count(half["n"])])
     for key, words in (("gold_1", "gold passes"), ("gold_0", "gold failures")):
         part = report["length_sensitivity"][key]
@@ -264,7 +264,7 @@ def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
     lines.append([f"Labelled rows left out for a fractional reward ({limit})", value, ""])
     lines.append(["Labelled rows without a verdict", count(skipped["unscored"]), ""])
     fails = report["judge_fail_right"]
-    value = f"{percent(fails['value'], fails['n'])} {interval_percent(fails['ci95'])}"
+    value = f"{percent(fails['value'], fails['n'])} {interval_percent(fails['ci95'], fails['n'])}"
     lines.append(["A “fail” of the judge is right", value, count(fails["n"])])
     return lines + _attack_lines(report)
 

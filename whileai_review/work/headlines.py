@@ -40,16 +40,11 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
         bold = (
             f"Agrees {_share(agreement['agreement'], agreement['ci95'], agreement['n'])}, kappa "
             f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}; "
-            f"misses {_share(agreement['pass_when_gold_fail'], _missed(report), agreement['n_gold_fail'])} of failures."
+            f"misses {_missed_words(report)}."
         )
         grey = _grey(report)
     elif state == "fails":
-        missed, n_fail = agreement["pass_when_gold_fail"], agreement["n_gold_fail"]
-        bold = (
-            f"Misses {percent(missed, max(n_fail, SMALL_N))} of failures "
-            f"{interval_percent(_missed(report), n_fail)}; "
-        )
-        bold += _against_constant(report)
+        bold = f"Misses {_missed_words(report)}; {_against_constant(report)}"
         grey = _grey(report)
     else:
         bold = (
@@ -106,7 +101,7 @@ def gold_words(report: dict[str, Any]) -> str:
 def _grey(report: dict[str, Any]) -> str:
     agreement, wrong, j = report["agreement"], report["reward_in_error"], report["j"]
     parts = []
-    if wrong["n"]:
+    if wrong["n"] and agreement["n_gold_fail"]:  # without a gold failure no pass can be wrong
         share = f"{percent(wrong['value'], max(wrong['n'], SMALL_N))} of its passes are wrong"
         parts.append(f"{share} {interval_percent(wrong['ci95'], wrong['n'])}")
     if j["value"] is not None:
@@ -168,6 +163,8 @@ def _against_constant(report: dict[str, Any]) -> str:
         return f"agrees more than {always} would {both}."
     if p is not None and p < BASELINE_P:
         return f"agrees less than {always} would {both}."
+    if (baseline["difference"] or 0) < 0:
+        return f"not shown to beat {always} {both}."
     return f"agrees no better than {always} {both}."
 
 
@@ -175,11 +172,20 @@ def _why_not_shown(report: dict[str, Any]) -> str:
     reason = report["state_reason"]
     floors, agreement = report["floors"], report["agreement"]
     if agreement["ci95"][0] < floors["min_agreement"]:
-        return f"the interval holds the floor of {percent(floors['min_agreement'])}"
+        return f"the interval reaches below the floor of {percent(floors['min_agreement'])}"
     if reason.startswith("kappa"):
         kappa = f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}"
         return f"kappa {kappa} may lie under {number2(floors['min_kappa'])}"
     return "a check below is not passed"
+
+
+def _missed_words(report: dict[str, Any]) -> str:
+    """Say ``79% of failures [69, 87]``; of under ten failures the counts stand first."""
+    missed, n = report["agreement"]["pass_when_gold_fail"], report["agreement"]["n_gold_fail"]
+    interval = interval_percent(_missed(report), n)
+    if n >= SMALL_N:
+        return f"{percent(missed, n)} of failures {interval}"
+    return f"{count(round(missed * n))} of {plural(n, 'failure')}, {percent(missed)} {interval}"
 
 
 def _missed(report: dict[str, Any]) -> tuple[float, float] | None:
