@@ -113,6 +113,8 @@ def judge_trust(
         are and with filler; it gets copies, `concurrency` at once.
     gold : str
         Key of the gold label.
+    seed : int
+        Of the draw of `sample` rows; the rows that are measured against gold are all of them.
     probes : "all" or sequence of str, optional
         Hacks to try on the judge; see :func:`judge_probes`, also for `rubric`.
     min_agreement, min_kappa, length_gap_flag, flip_flag, max_skipped_share : float
