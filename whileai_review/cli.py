@@ -15,13 +15,18 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 
 from whileai_review import __version__
 
 DB_VARIABLE = "WHILEAI_REVIEW_DB"
+INTERRUPTED = 130
+UNREAD = 141
+"""What a shell makes of Ctrl+C and of a reader that closed the pipe; neither is a verdict."""
+
+KINDS = ("human", "program", "model")
 EXIT = {"passes": 0, "fails": 1, "not_measured": 3, "not_shown": 3}
 
 
@@ -51,15 +56,33 @@ def command(group: click.Group, name: str) -> Callable[[Callable[..., Any]], cli
             try:
                 return function(*args, **kwargs)
             except BrokenPipeError:
-                raise  # who read our output has enough; click ends quietly
+                _end_unread()
+            except KeyboardInterrupt:
+                # Not 1, which says that something does not hold.
+                click.echo("\nStopped.", err=True)
+                sys.exit(INTERRUPTED)
             except (UnreadableError, StoreError, KilledError, ValueError, OSError) as error:
                 if os.environ.get("WHILEAI_REVIEW_DEBUG"):
                     raise
-                raise Unusable(" ".join(str(error).split())) from error
+                raise Unusable(_one_line(error)) from error
 
         return group.command(name)(run)
 
     return decorate
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong, without the numbers of the operating system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
+
+
+def _end_unread() -> NoReturn:
+    """End because nobody reads our output any more."""
+    # Python flushes standard output once more at its end: into nothing, without a word.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(UNREAD)
 
 
 def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,7 +238,9 @@ def load_command(
 @db_option
 @map_option
 @click.option(
-    "--gold", help="Of a file: the label column. Of a run: human, program, model, or an import."
+    "--gold",
+    help="Of a file: the label column and who gave it, COLUMN=human, program or model. "
+    "Of a run: human, program, model, or an import.",
 )
 @click.option("--grader", help="Of a run: the judge, by name.")
 @click.option("--criterion", help="Of a run: what is judged.")
@@ -268,18 +293,38 @@ def _rows_to_measure(source: str, maps: Sequence[str], gold: str | None) -> list
         opened = load.open_source(file)
         sniff = opened.sniff()
         said = load.parse_map(maps)
+        gold, kind = _gold_column(gold, sniff.columns)
         if any(q.blocks and q.key not in said.keys for q in sniff.questions):
             raise work.NeedsMappingError(sniff)
         column = gold or ("gold_reward" if "gold_reward" in sniff.columns else None)
         if column is not None and "gold_reward" not in said.keys:
             said = said.merged(load.Mapping({"gold_reward": column}))
         kept = [record.row for record in opened.records(sniff.mapping.merged(said))]
+    for row in kept if kind else ():
+        if row.get("gold_reward") is not None:
+            row["gold_kind"] = kind
     if column is None and "gold_reward" not in said.keys and sniff.label_columns:
         names = ", ".join(sniff.label_columns)
-        click.echo(f"looks like gold, not taken: {names} (take one with --gold COLUMN)", err=True)
+        click.echo(
+            f"looks like gold, not taken: {names} (take one with --gold COLUMN=human|program|model)",
+            err=True,
+        )
     if opened.refused:
         click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
     return kept
+
+
+def _gold_column(text: str | None, columns: Sequence[str]) -> tuple[str | None, str | None]:
+    """The label column of a file and, where it is said, who gave its labels."""
+    if text is None or text in columns:
+        return text, None
+    column, equals, kind = text.rpartition("=")
+    if equals and kind not in KINDS:
+        raise Unusable(f"--gold {text}: labels are by a {', '.join(KINDS)}, not {kind!r}.")
+    column, said = (column, kind) if equals else (text, None)
+    if column not in columns and column.partition(".")[0] not in columns:
+        raise Unusable(f"--gold {text}: no column {column!r}. Columns: {', '.join(columns)}.")
+    return column, said
 
 
 @main.group("label", cls=_Group)
@@ -297,7 +342,7 @@ def label_group() -> None:
 @click.argument("source")
 @db_option
 @map_option
-@click.option("--kind", type=click.Choice(["human", "program", "model"]), required=True,
+@click.option("--kind", type=click.Choice(KINDS), required=True,
               help="Who gave labels that do not say it.")  # fmt: skip
 @click.option("--annotator", help="Name for labels that carry none; else file:<name>.")
 @click.option("--criterion", default="overall", show_default=True)
@@ -351,6 +396,8 @@ def export_command(
     """
     from whileai_review import work
 
+    if output is not None and output.exists() and db.exists() and output.samefile(db):
+        raise Unusable(f"{output} is the database itself. Name another file with -o.")
     with _open(db, create=False) as store:
         _write_lines(work.export_labels(store, run, for_estimate, history), output)
 
@@ -391,7 +438,7 @@ def program_command(
     if (passes is None) == (rule_file is None):
         raise Unusable("Give the rule: --pass (and --when), or --rule FILE.")
     rule = (
-        read_rule(rule_file.read_text(encoding="utf-8"), criterion=criterion, name=name)
+        read_rule(_text_of(rule_file), criterion=criterion, name=name)
         if rule_file is not None
         else parse_rule(when, passes or "", criterion=criterion, name=name)
     )
@@ -470,6 +517,8 @@ def _file(source: str) -> Iterator[str | Path]:
     if source != "-":
         yield source
         return
+    if sys.stdin is None:
+        raise Unusable("standard input is closed.")
     with tempfile.TemporaryDirectory(prefix="whileai-review-") as folder:
         path = Path(folder) / "standard input"
         with path.open("wb") as copy:
@@ -488,8 +537,10 @@ def _mapping(source: str | Path, maps: Sequence[str], origins: Sequence[str], fo
         if column not in said.keys and column not in said.keys.values():
             golds[f"gold_reward{':' + column.partition(':')[2] if ':' in column else ''}"] = column
     said = said.merged(load.Mapping(golds)) if golds else said
-    if not said.keys or folder:
-        return said if said.keys else None
+    if not said.keys and not said.metrics:
+        return None
+    if folder:
+        return said  # on top of what is recognised in each file
     return load.open_source(source).sniff().mapping.merged(said)
 
 
@@ -502,6 +553,13 @@ def _origins(texts: Sequence[str]) -> dict[str, dict[str, str]]:
             raise Unusable(f"--gold {text}: say COLUMN=human, COLUMN=program or COLUMN=model.")
         found[column] = {"kind": kind, **({"annotator": annotator} if annotator else {})}
     return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unusable(f"{path} is no text in UTF-8. Save it as UTF-8.") from error
 
 
 class _Progress:
@@ -533,10 +591,13 @@ def _loaded_text(result: dict) -> str:
 
 
 def _part_lines(part: dict) -> list[str]:
+    from whileai_review.report import plural
+
     if part["same_as"]:
         return part["notes"]
     lines = [
-        f"{run['name']}: {run['n_rows']:,} rows, {run['n_tasks']:,} tasks" for run in part["runs"]
+        f"{run['name']}: {plural(run['n_rows'], 'row')}, {plural(run['n_tasks'], 'task')}"
+        for run in part["runs"]
     ]
     shown = part["refused"][:10]
     lines += [f"  line {line:,} refused: {reason}" for _, line, reason, _ in shown]
@@ -592,17 +653,34 @@ def _rule_text(result: dict, preview: bool) -> str:
 
 
 def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
+    """Write JSON lines; a file is replaced only when all of them are there."""
+    if output is None:
+        _write_to(sys.stdout.buffer, lines)
+        return
+    if output.exists() and not output.is_file():  # /dev/stdout, a named pipe
+        with output.open("wb") as stream:
+            _write_to(stream, lines)
+        return
+    if not output.parent.is_dir():
+        raise Unusable(f"The folder {output.parent} is not there.")
+    part = output.with_name(f"{output.name}.part-{os.getpid()}")
+    try:
+        with part.open("wb") as stream:
+            _write_to(stream, lines)
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_to(stream: IO[bytes], lines: Iterable[dict]) -> None:
     import orjson
 
-    stream: IO[bytes] = output.open("wb") if output is not None else sys.stdout.buffer
-    try:
-        for line in lines:
-            try:
-                text = orjson.dumps(line)
-            except TypeError:  # an integer over 64 bits
-                text = json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            stream.write(text + b"\n")
-        stream.flush()
-    finally:
-        if output is not None:
-            stream.close()
+    for line in lines:
+        try:
+            text = orjson.dumps(line)
+        except TypeError:  # an integer over 64 bits
+            text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode(
+                "utf-8", "surrogatepass"
+            )
+        stream.write(text + b"\n")
+    stream.flush()

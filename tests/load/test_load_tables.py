@@ -187,3 +187,19 @@ def test_a_packed_parquet_and_a_damaged_one():
     assert len(load.read(named(gzip.compress(whole), "rows.parquet.gz"))[0]) == 2
     with pytest.raises(UnreadableError, match="no readable Parquet"):
         load.read(named(whole[: len(whole) // 2], "rows.parquet"))
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_table_without_commas_is_cut_where_its_header_is(tmp_path, mark):
+    # Spreadsheets write semicolons where the comma is the decimal sign.
+    path = tmp_path / "rows.csv"
+    path.write_text(f"prompt{mark}final_text{mark}reward\na{mark}b, c{mark}1\n")
+    rows, report = load.read(path)
+    assert report["n_refused"] == 0
+    assert (rows[0]["prompt"], rows[0]["final_text"], rows[0]["reward"]) == ("a", "b, c", 1)
+
+
+def test_a_semicolon_in_a_header_with_commas_is_text(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("prompt,a;b,reward\nx,y,1\n")
+    assert load.read(path)[0][0]["a;b"] == "y"

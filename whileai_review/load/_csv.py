@@ -20,8 +20,8 @@ def read_csv(stream: Stream, ledger: Ledger, delimiter: str) -> Iterator[Parsed]
     """Rows of a CSV file as dicts of text; a line of another width is refused."""
     if csv.field_size_limit() < MAX_FIELD:
         csv.field_size_limit(MAX_FIELD)
-    text = _text(stream)
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    text, first = _text(stream)
+    reader = csv.reader(text, delimiter=_delimiter(first, delimiter), strict=True)
     try:
         header = _header(reader, stream.name)
         yield from _rows(reader, header, ledger)
@@ -29,12 +29,22 @@ def read_csv(stream: Stream, ledger: Ledger, delimiter: str) -> Iterator[Parsed]
         raise not_in(error.encoding, stream.name, reader.line_num + 1) from error
 
 
-def _text(stream: Stream) -> io.TextIOWrapper:
+def _text(stream: Stream) -> tuple[io.TextIOWrapper, str]:
+    """The text, and its first line (or what the first 4,096 bytes hold of it)."""
     buffered = io.BufferedReader(stream, 1 << 18)
     head = buffered.peek(4096)
     encoding, skip = encoding_of(head, stream.name)
     buffered.read(skip)
-    return io.TextIOWrapper(buffered, encoding=encoding, errors="strict", newline="")
+    first = head[skip:].decode(encoding, "ignore").lstrip("\r\n").splitlines()[:1]
+    text = io.TextIOWrapper(buffered, encoding=encoding, errors="strict", newline="")
+    return text, "".join(first)
+
+
+def _delimiter(first: str, usual: str) -> str:
+    """What separates the cells: where the comma is the decimal sign, tables have semicolons."""
+    if usual in first:
+        return usual
+    return next((other for other in (";", "\t") if other in first), usual)
 
 
 def _header(reader: Any, name: str) -> list[str]:

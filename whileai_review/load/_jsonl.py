@@ -17,6 +17,9 @@ from whileai_review.load._parse import (
 )
 from whileai_review.load._types import Ledger, Parsed, UnreadableError
 
+COLUMNS_NAMED = 12
+"""Columns of a row that an error lists."""
+
 TOGETHER = 32
 """Lines parsed before the first of them is handed on. More hold so many new objects at
 once that Python's garbage collector costs more than the parsing."""
@@ -46,6 +49,13 @@ def nothing_readable(ledger: Ledger) -> UnreadableError:
     return UnreadableError(
         f"{ledger.source}: {what} {ending}; line {first.line:,} is {first.reason}."
     )
+
+
+def no_column(source: str, column: str, obj: dict) -> UnreadableError:
+    """The error for a column that was named and that no row has; `obj` is one of the rows."""
+    there = ", ".join(str(name)[:40] for name in list(obj)[:COLUMNS_NAMED])
+    more = ", ..." if len(obj) > COLUMNS_NAMED else ""
+    return UnreadableError(f"{source}: no row has a column {column!r}. Columns: {there}{more}.")
 
 
 def line_batches(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:

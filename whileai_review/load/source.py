@@ -13,7 +13,7 @@ from whileai_review.load._bytes import Origin, Stream
 from whileai_review.load._csv import read_csv
 from whileai_review.load._detect import EXTENSIONS, detect, extension
 from whileai_review.load._json import read_json
-from whileai_review.load._jsonl import nothing_readable, read_jsonl
+from whileai_review.load._jsonl import no_column, nothing_readable, read_jsonl
 from whileai_review.load._parquet import read_parquet
 from whileai_review.load._types import (
     Ledger,
@@ -24,7 +24,7 @@ from whileai_review.load._types import (
     UnreadableError,
 )
 from whileai_review.load.duplicates import Duplicates, Policy
-from whileai_review.load.mapping import Mapping
+from whileai_review.load.mapping import Mapping, has
 from whileai_review.load.sniff import Sniff, recognise
 from whileai_review.report import Report
 
@@ -105,13 +105,19 @@ class Source:
         Raises
         ------
         UnreadableError
-            The file ends early, changes its encoding, or holds no row. Rows that came
-            before it are half a file: keep none of them.
+            The file ends early, changes its encoding, holds no row, or no row has a column
+            that the mapping names. Rows that came before it are half a file: keep none of
+            them.
         """
-        apply = (mapping or Mapping()).apply_noting
+        mapping = mapping or Mapping()
+        apply = mapping.apply_noting
+        unseen = {*mapping.keys.values(), *mapping.metrics}
         ledger = self._ledger = Ledger(self.name)
         self.content_hash = None
+        obj: dict = {}
         for line, raw, obj in self._parse(ledger):
+            if unseen:  # empty after the first row of most files
+                unseen = {column for column in unseen if not has(obj, column)}
             try:
                 row = apply(obj, ledger)
             except RowRefusedError as reason:
@@ -121,6 +127,8 @@ class Source:
             yield Record(line, raw, row)
         if ledger.n_rows == 0:
             raise nothing_readable(ledger)
+        if unseen:
+            raise no_column(self.name, min(unseen), obj)
         if self._stream is not None:
             self.content_hash = self._stream.content_hash()
 

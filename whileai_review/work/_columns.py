@@ -82,6 +82,7 @@ def read_columns(source: Any, name: str | None, plan: Plan) -> Iterator[Batch | 
     admit, identity_of = judge.admit, rows.identity
     parts: dict[str | None, _Part] = {}
     split = plan.split
+    split_seen = split is None
     # One row at a time: thousands of parsed rows held at once cost more in garbage collection
     # than all the rest.
     for line, raw, row in opened.records(plan.mapping):
@@ -89,11 +90,14 @@ def read_columns(source: Any, name: str | None, plan: Plan) -> Iterator[Batch | 
         if not admit(identity, raw, line):
             continue
         value = rows.as_text(row.get(split)) if split else None
+        split_seen = split_seen or split in row
         part = parts.get(value)
         if part is None:
             part = parts[value] = _Part(value, plan)
         if part.take(line, raw, identity, row) == BATCH:
             yield part.batch()
+    if not split_seen:
+        raise load.UnreadableError(f"{opened.name}: no row has a column {split!r} to split by.")
     for part in parts.values():
         if part.lines:
             yield part.batch()

@@ -26,6 +26,8 @@ FORK_BYTES = 10_000_000
 
 SHOWN_REFUSALS = 100
 
+NO_JUDGE = "no column holds a judge's verdicts: a run to label, with no judge to measure"
+
 Progress = Callable[[int], None]
 
 
@@ -131,6 +133,8 @@ def load_file(
     taken = set(origins) | {mapping.keys.get(key) for key in origins}
     result["questions"] = [] if asked_for else [q.why for q in sniff.questions]
     result["label_columns"] = [c for c in sniff.label_columns if c not in taken]
+    if not plan.verdict_keys() and not any(q.key == "reward" for q in sniff.questions):
+        result["notes"].append(NO_JUDGE)
     return result
 
 
@@ -340,13 +344,19 @@ def _nothing_new(
     }
 
 
-def load_folder(store: Store, folder: str | Path, **options: Any) -> dict:
-    """Load every readable file of a folder, one run each; what failed is listed by its reason."""
+def load_folder(
+    store: Store, folder: str | Path, mapping: load.Mapping | None = None, **options: Any
+) -> dict:
+    """Load every readable file of a folder, one run each; what failed is listed by its reason.
+
+    A `mapping` is said on top of what is recognised in each file.
+    """
     files = load.find_files(folder)
     loaded, failed = [], []
     for path in files:
         try:
-            loaded.append(load_file(store, path, **options))
+            known = mapping and load.open_source(path).sniff(SNIFFED).mapping.merged(mapping)
+            loaded.append(load_file(store, path, mapping=known, **options))
         except (load.UnreadableError, RefusedError) as error:
             failed.append({"file": str(path), "reason": str(error)})
     if not loaded:

@@ -25,6 +25,10 @@ POOL_ROWS = 3_000
 """Rows from which a report is computed in another process (over 0.2 s)."""
 
 NO_GRADER = 0
+
+KINDS = ("human", "program", "model")
+"""Golds that a run can be asked for before anybody gave a label of that kind."""
+
 CELLS = {"tp": (1, 1), "fp": (1, 0), "fn": (0, 1), "tn": (0, 0)}
 """Cell -> (judge, gold)."""
 
@@ -70,7 +74,7 @@ def trust(
     Raises
     ------
     NotFoundError
-        No such run, or no such grader on it.
+        No such run, or no such grader, criterion or import of labels on it.
     """
     key = measured_as(store, run, grader, gold, criterion)
     report = StoredTrustReport(orjson.loads(_stored(store, "trust", key)))
@@ -168,6 +172,10 @@ def measured_as(
     """
     found, picked, picked_gold, picked_criterion = settings(store, run)
     criterion = criterion or picked_criterion
+    if criterion != picked_criterion and criterion not in (there := store.criteria(found["id"])):
+        raise NotFoundError(
+            f"No criterion {criterion!r} on {found['name']}. Criteria: {', '.join(there)}."
+        )
     if grader is not None:
         picked = next((g for g in found["graders"] if grader in (g["id"], g["name"])), None)
         if picked is None:
@@ -177,6 +185,9 @@ def measured_as(
         gold = picked_gold
         if gold is None or not store.has_gold(found["id"], criterion, gold):
             gold = next(iter(golds(store, found["id"], criterion)), picked_gold)
+    elif gold and gold not in KINDS and not store.has_gold(found["id"], criterion, gold):
+        names = ", ".join(golds(store, found["id"], criterion)) or "none yet"
+        raise NotFoundError(f"No gold {gold!r} on {found['name']}. Golds: {names}.")
     return found["id"], picked["id"] if picked else NO_GRADER, gold or "", criterion
 
 
