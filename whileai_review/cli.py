@@ -15,13 +15,17 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 
 from whileai_review import __version__
 
 DB_VARIABLE = "WHILEAI_REVIEW_DB"
+INTERRUPTED = 130
+UNREAD = 141
+"""What a shell makes of Ctrl+C and of a reader that closed the pipe; neither is a verdict."""
+
 KINDS = ("human", "program", "model")
 EXIT = {"passes": 0, "fails": 1, "not_measured": 3, "not_shown": 3}
 
@@ -52,15 +56,33 @@ def command(group: click.Group, name: str) -> Callable[[Callable[..., Any]], cli
             try:
                 return function(*args, **kwargs)
             except BrokenPipeError:
-                raise  # who read our output has enough; click ends quietly
+                _end_unread()
+            except KeyboardInterrupt:
+                # Not 1, which says that something does not hold.
+                click.echo("\nStopped.", err=True)
+                sys.exit(INTERRUPTED)
             except (UnreadableError, StoreError, KilledError, ValueError, OSError) as error:
                 if os.environ.get("WHILEAI_REVIEW_DEBUG"):
                     raise
-                raise Unusable(" ".join(str(error).split())) from error
+                raise Unusable(_one_line(error)) from error
 
         return group.command(name)(run)
 
     return decorate
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong, without the numbers of the operating system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
+
+
+def _end_unread() -> NoReturn:
+    """End because nobody reads our output any more."""
+    # Python flushes standard output once more at its end: into nothing, without a word.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(UNREAD)
 
 
 def db_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -374,6 +396,8 @@ def export_command(
     """
     from whileai_review import work
 
+    if output is not None and output.exists() and db.exists() and output.samefile(db):
+        raise Unusable(f"{output} is the database itself. Name another file with -o.")
     with _open(db, create=False) as store:
         _write_lines(work.export_labels(store, run, for_estimate, history), output)
 
@@ -414,7 +438,7 @@ def program_command(
     if (passes is None) == (rule_file is None):
         raise Unusable("Give the rule: --pass (and --when), or --rule FILE.")
     rule = (
-        read_rule(rule_file.read_text(encoding="utf-8"), criterion=criterion, name=name)
+        read_rule(_text_of(rule_file), criterion=criterion, name=name)
         if rule_file is not None
         else parse_rule(when, passes or "", criterion=criterion, name=name)
     )
@@ -493,6 +517,8 @@ def _file(source: str) -> Iterator[str | Path]:
     if source != "-":
         yield source
         return
+    if sys.stdin is None:
+        raise Unusable("standard input is closed.")
     with tempfile.TemporaryDirectory(prefix="whileai-review-") as folder:
         path = Path(folder) / "standard input"
         with path.open("wb") as copy:
@@ -511,8 +537,10 @@ def _mapping(source: str | Path, maps: Sequence[str], origins: Sequence[str], fo
         if column not in said.keys and column not in said.keys.values():
             golds[f"gold_reward{':' + column.partition(':')[2] if ':' in column else ''}"] = column
     said = said.merged(load.Mapping(golds)) if golds else said
-    if not said.keys or folder:
-        return said if said.keys else None
+    if not said.keys and not said.metrics:
+        return None
+    if folder:
+        return said  # on top of what is recognised in each file
     return load.open_source(source).sniff().mapping.merged(said)
 
 
@@ -525,6 +553,13 @@ def _origins(texts: Sequence[str]) -> dict[str, dict[str, str]]:
             raise Unusable(f"--gold {text}: say COLUMN=human, COLUMN=program or COLUMN=model.")
         found[column] = {"kind": kind, **({"annotator": annotator} if annotator else {})}
     return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unusable(f"{path} is no text in UTF-8. Save it as UTF-8.") from error
 
 
 class _Progress:
@@ -556,10 +591,13 @@ def _loaded_text(result: dict) -> str:
 
 
 def _part_lines(part: dict) -> list[str]:
+    from whileai_review.report import plural
+
     if part["same_as"]:
         return part["notes"]
     lines = [
-        f"{run['name']}: {run['n_rows']:,} rows, {run['n_tasks']:,} tasks" for run in part["runs"]
+        f"{run['name']}: {plural(run['n_rows'], 'row')}, {plural(run['n_tasks'], 'task')}"
+        for run in part["runs"]
     ]
     shown = part["refused"][:10]
     lines += [f"  line {line:,} refused: {reason}" for _, line, reason, _ in shown]
@@ -615,17 +653,34 @@ def _rule_text(result: dict, preview: bool) -> str:
 
 
 def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
+    """Write JSON lines; a file is replaced only when all of them are there."""
+    if output is None:
+        _write_to(sys.stdout.buffer, lines)
+        return
+    if output.exists() and not output.is_file():  # /dev/stdout, a named pipe
+        with output.open("wb") as stream:
+            _write_to(stream, lines)
+        return
+    if not output.parent.is_dir():
+        raise Unusable(f"The folder {output.parent} is not there.")
+    part = output.with_name(f"{output.name}.part-{os.getpid()}")
+    try:
+        with part.open("wb") as stream:
+            _write_to(stream, lines)
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_to(stream: IO[bytes], lines: Iterable[dict]) -> None:
     import orjson
 
-    stream: IO[bytes] = output.open("wb") if output is not None else sys.stdout.buffer
-    try:
-        for line in lines:
-            try:
-                text = orjson.dumps(line)
-            except TypeError:  # an integer over 64 bits
-                text = json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            stream.write(text + b"\n")
-        stream.flush()
-    finally:
-        if output is not None:
-            stream.close()
+    for line in lines:
+        try:
+            text = orjson.dumps(line)
+        except TypeError:  # an integer over 64 bits
+            text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode(
+                "utf-8", "surrogatepass"
+            )
+        stream.write(text + b"\n")
+    stream.flush()
