@@ -97,6 +97,9 @@ def test_keys_walk_on_after_a_cause_was_typed(app, store, page):
 
 
 def test_a_long_list_folds_to_a_strip_on_a_narrow_screen(app, store, new_page):
+    first = work.cell_rows(store, 1, None, None, None, "fp")[0]
+    for n in range(8):
+        store.add_finding(first, "cause", "Ana", code=f"cause {n}")
     page = new_page(width=1024, height=760)
     page.goto(f"{app.url}/queue?run=1&cell=fp", timeout=60_000)
     opened(page, work.cell_rows(store, 1, None, None, None, "fp")[0])
@@ -105,6 +108,8 @@ def test_a_long_list_folds_to_a_strip_on_a_narrow_screen(app, store, new_page):
     assert strip["height"] <= 130
     assert strip["y"] + strip["height"] <= record["y"]
     assert record["width"] > 900
+    # Counted causes stand after the record there, not between it and the list.
+    assert record["y"] < 620
 
 
 def test_the_open_row_is_in_sight_in_its_list(app, store, page):

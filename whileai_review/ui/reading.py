@@ -115,6 +115,9 @@ def show_list_and_row(
             quiet("This row is not in the list at the left; K and J go back to it.")
         show_facts(store, row, report, picked.run["tools"])
         show_record(row["row"], str(row_id), blind=False, declared=picked.run["tools"])
+        # On a narrow screen the list is above the record: what is counted comes after it.
+        with st.container(key="wr_causes_below"):
+            _cause_counts(store, picked.run["id"], found)
     with st.bottom:
         _bar(store, picked.run["id"], found, row_id, reader)
     if row_id not in found.read:
