@@ -206,6 +206,8 @@ def test_what_is_not_there_is_one_line(run, write):
     one_line(run("load", "nosuch.jsonl"), "nosuch.jsonl")
     one_line(run("trust", "before", "--db", "none.db"), "none.db")
     one_line(run("trust", "before", "--db", "no/folder/none.db"), "none.db")
+    onto = ("load", base, "--onto", "x", "--grader", "g")
+    one_line(run(*onto, "--db", "none.db"), "none.db")
     assert not Path("none.db").exists()
     run("load", base, "--db", "a.db")
     for asked in (

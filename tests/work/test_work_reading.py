@@ -34,6 +34,10 @@ def test_claims_follow_the_labels_of_the_cell(store, put, press):
     assert (found["n"], found["announced"]["k"]) == (2, 2)
     passes = work.claims(store, run["id"], "tp")
     assert (passes["n"], passes["announced"]["k"]) == (2, 0)
+    # As many rows in the cell, but others.
+    work.label_by_rule(store, run["id"], lambda row: int(not row["steps"]), "done")
+    other = work.claims(store, run["id"])
+    assert (other["n"], other["announced"]["k"]) == (2, 0)
     work.label_by_rule(store, run["id"], lambda row: 1, "done")
     assert work.claims(store, run["id"])["n"] == 0
 
