@@ -351,6 +351,29 @@ def test_hard_ids_survive_load_label_and_export(store, lines, press, tmp_path):
         assert work.import_labels(fresh, "base", path)["new"] == len(HARD)
 
 
+@pytest.mark.parametrize(
+    "named",
+    [{}, {"rollout_index": 0}, {"scenario_id": "s"}, {"task_id": 7}, {"task_id": 7,
+      "rollout_index": 1}, {"rollout_id": ""}, {"rollout_id": None, "scenario_id": 3}],
+    ids=str,
+)  # fmt: skip
+def test_rows_named_by_less_than_an_id_take_their_exported_labels_again(
+    store, put, named, tmp_path
+):
+    rows = [{"prompt": "p", "final_text": f"reply {i}", "reward": 1} | named for i in range(3)]
+    if "rollout_index" in named and "task_id" in named:
+        rows = [row | {"rollout_index": i} for i, row in enumerate(rows)]
+    run = put(rows)
+    work.label_by_rule(store, run["id"], lambda row: int(row["final_text"] == "reply 1"), "r")
+    labels = list(work.export_labels(store, run["id"]))
+    path = as_records(tmp_path / "labels.jsonl", labels)
+    with open_store(tmp_path / "fresh.db") as fresh:
+        work.load_file(fresh, tmp_path / "base.jsonl")
+        assert work.import_labels(fresh, "base", path)["matched"] == 3
+        got = [x["label"] for x in work.export_labels(fresh, "base")]
+        assert got == [0, 1, 0]
+
+
 def test_words_of_a_spreadsheet_stay_words_and_only_an_empty_cell_is_missing(
     store, tmp_path, press
 ):
