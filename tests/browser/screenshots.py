@@ -41,6 +41,8 @@ def take(page: Page, url: str, path: Path) -> None:
     page.goto(url)
     page.wait_for_selector(".stMain")
     page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')")
+    if "/trust" in url:
+        page.wait_for_selector(".js-plotly-plot .barlayer, .js-plotly-plot .scatterlayer")
     page.wait_for_timeout(5_000)
     page.screenshot(path=path)
 
