@@ -5,6 +5,7 @@ import streamlit as st
 from whileai_review.ui.data import page_of_store, quiet
 from whileai_review.ui.labelling import show_labelling
 from whileai_review.ui.people import annotator
+from whileai_review.ui.pickers import number_param
 from whileai_review.ui.queues import open_queue, pick_queue
 
 with page_of_store() as store:
@@ -13,9 +14,9 @@ with page_of_store() as store:
         st.page_link("pages/runs.py", label="Load a run")
         st.stop()
     who = annotator(store)
-    asked = st.query_params.get("queue", "")
-    if asked.isdecimal():
-        show_labelling(store, int(asked), who)
+    asked = number_param("queue")
+    if asked is not None:
+        show_labelling(store, asked, who)
     else:
         made = pick_queue(store, who)
         if made is not None:

@@ -7,14 +7,14 @@ from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
 from whileai_review.ui.labelling import show_labelling
 from whileai_review.ui.people import annotator
-from whileai_review.ui.pickers import param, pick
+from whileai_review.ui.pickers import number_param, pick
 from whileai_review.ui.tables import inject_css
 
 inject_css()
 with page_of_store() as store:
-    asked = param("queue") or ""
-    if asked.isdecimal():
-        show_labelling(store, int(asked), annotator(store))
+    asked = number_param("queue")
+    if asked is not None:
+        show_labelling(store, asked, annotator(store))
         st.stop()
     picked = pick(store)
     report = measured(store, *picked.key)

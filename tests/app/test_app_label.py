@@ -181,3 +181,19 @@ def test_a_file_that_is_not_ours_is_one_line(db):
     assert not app.exception
     assert "wr-warn" in words(app)
     assert db.read_bytes().startswith(b"something else")
+
+
+def test_a_store_that_was_moved_away_and_put_back_is_tried_again_on_the_same_page(db, tmp_path):
+    at = AppTest.from_file(APP, default_timeout=60)
+    at.session_state["annotator"] = "Ana"
+    with open_store(db):
+        pass
+    at.run()
+    away = tmp_path / "away.db"
+    db.rename(away)
+    at.switch_page("pages/label.py").run()
+    assert "was removed or replaced" in " ".join(block.proto.body for block in at.get("html"))
+    away.rename(db)
+    at.button(key="wr_try_again").click().run()
+    assert not at.exception
+    assert "was removed or replaced" not in " ".join(b.proto.body for b in at.get("html"))

@@ -213,3 +213,31 @@ def test_hostile_rows_are_text_in_list_and_record(db, tmp_path):
     )
     assert "<img" not in words(at).replace("&lt;img", "")
     assert not any("![" in b.label for b in at.button)
+
+
+@pytest.mark.parametrize("nonsense", ["abc", "-1", "1" + "0" * 30, "9" * 5_000, "²", "1.5"])
+def test_an_address_with_a_run_that_is_none_says_so(store, nonsense):
+    at = queue_page(run=nonsense)
+    assert "The run of this address is not here" in words(at)
+    assert listed(at) == 50
+
+
+@pytest.mark.parametrize("nonsense", ["abc", "-1", "9" * 5_000, "²"])
+@pytest.mark.parametrize("name", ["row", "page", "queue", "cell", "field", "value"])
+def test_nonsense_in_an_address_opens_the_list_as_it_is_without_it(store, name, nonsense):
+    run = store.runs()[0]["id"]
+    at = queue_page(run=run, **{name: nonsense})
+    assert listed(at) == 50
+    assert at.radio(key="wr_rows").value == false_passes(store)[0]
+
+
+def test_a_row_of_another_run_is_not_shown_beside_this_ones_judge(store, tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_text(json.dumps({"prompt": "a", "final_text": "not of this run", "reward": 1}))
+    other = work.load_file(store, path)["runs"][0]["id"]
+    (row,) = (row_id for row_id, _ in store.numbered_rows(other))
+    first = min(run["id"] for run in store.runs())
+    said = words(queue_page(run=first, row=row))
+    assert "The row of this address is of another run, other." in said
+    assert "not of this run" not in said
+    assert store.findings(other, "read") == []

@@ -119,7 +119,13 @@ class Connections:
             # What an I/O error leaves of a connection is not worth keeping.
             self._discard(conn)
             raise explain(error, self.path) from error
-        except (OverflowError, UnicodeEncodeError) as error:
+        except OverflowError as error:
+            self._give(conn)
+            raise RefusedError(
+                "Refused by the store: a number of more than 64 bits, which no id, step or "
+                "time has."
+            ) from error
+        except UnicodeEncodeError as error:
             self._give(conn)
             raise RefusedError(f"Refused by the store: {error}") from error
         except BaseException:

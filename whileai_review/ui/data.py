@@ -25,6 +25,8 @@ def page_of_store() -> Iterator[Store]:
         yield the_store()
     except StoreError as error:
         warn(str(error))
+        # What is mended elsewhere (a file put back, a disk with room) needs no new tab here.
+        st.button("Try again", key="wr_try_again")
         st.stop()
 
 

@@ -24,6 +24,9 @@ LAST_RUN = "last_run"
 LAST_LOAD = "last_load"
 """Session key: what came of the last load of this tab, to be said once it is drawn anew."""
 
+MAX_DIGITS = 18
+"""Of a number in an address: what has more is no id, and no integer of the store."""
+
 GOLD_WORDS = {"human": "people’s labels", "program": "a rule’s labels", "model": "a model’s labels"}
 
 
@@ -88,6 +91,14 @@ def param(name: str) -> str | None:
     return st.query_params.get(name) or None
 
 
+def number_param(name: str) -> int | None:
+    """Return the number that the address says; None for nothing, and for what is no id."""
+    said = param(name) or ""
+    if len(said) > MAX_DIGITS or not (said.isascii() and said.isdecimal()):
+        return None
+    return int(said)
+
+
 def set_params(**params: object) -> None:
     """Write into the address; None takes a parameter out."""
     for name, value in params.items():
@@ -130,17 +141,17 @@ def select(
 def _current_run(store: Store, runs: list[dict]) -> int:
     """The run of the address; else the last page's, else the newest, then written there."""
     run_id: int
-    said = param("run")
-    if said is not None and said.isdecimal():
-        try:
-            run_id = store.run(int(said))["id"]
-        except (NotFoundError, OverflowError):
-            warn("The run of this address is not here: it was deleted. Pick another one.")
-            run_id = runs[0]["id"]
-    else:
+    said = number_param("run")
+    if param("run") is None:
         last = st.session_state.get(LAST_RUN)
         run_id = next((run["id"] for run in runs if run["id"] == last), runs[0]["id"])
         set_params(run=run_id)
+    else:
+        try:
+            run_id = store.run(-1 if said is None else said)["id"]
+        except NotFoundError:
+            warn("The run of this address is not here: it was deleted. Pick another one.")
+            run_id = runs[0]["id"]
     st.session_state[LAST_RUN] = run_id
     return run_id
 

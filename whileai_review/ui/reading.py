@@ -18,7 +18,7 @@ from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.facts import show_facts
 from whileai_review.ui.follow import follow
 from whileai_review.ui.headline import show_headline
-from whileai_review.ui.pickers import Picked, known_reader, param, select, set_params
+from whileai_review.ui.pickers import Picked, known_reader, number_param, select, set_params
 from whileai_review.ui.tables import Column, show_table
 from whileai_review.ui.text import plain, visible
 from whileai_review.ui.transcript import show_record
@@ -109,6 +109,11 @@ def show_list_and_row(
     except NotFoundError as error:
         warn(str(error))
         return
+    if row["run_id"] != picked.run["id"]:
+        # Judge, gold and list are of the run that is picked: beside this row they would lie.
+        with right:
+            _say_other_run(store, row)
+        return
     reader = known_reader()
     with right:
         if row_id not in found.ids:
@@ -122,6 +127,16 @@ def show_list_and_row(
         _bar(store, picked.run["id"], found, row_id, reader)
     if row_id not in found.read:
         store.add_finding(row_id, "read", reader)
+
+
+def _say_other_run(store: Store, row: Mapping[str, Any]) -> None:
+    name = store.run(row["run_id"])["name"]
+    warn(f"The row of this address is of another run, {name}.")
+    st.page_link(
+        "pages/queue.py",
+        label="Open it there",
+        query_params={"run": str(row["run_id"]), "row": str(row["id"])},
+    )
 
 
 def _run(picked: Picked) -> dict[str, str]:
@@ -176,12 +191,10 @@ def _offer_to_answer(
 
 def _open_row(found: Found) -> int:
     """The row of the address; else the first of the page of the address."""
-    said = param("row") or ""
-    if said.isdecimal():
-        return int(said)
-    asked = param("page") or "1"
-    page = int(asked) if asked.isdecimal() else 1
-    first = (max(1, page) - 1) * PAGE_ROWS
+    said = number_param("row")
+    if said is not None:
+        return said
+    first = (max(1, number_param("page") or 1) - 1) * PAGE_ROWS
     return found.ids[first] if first < len(found.ids) else found.ids[0]
 
 
