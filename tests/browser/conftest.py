@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,22 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def watched():
+    """Return a function that opens a page of a profile and records what the page asks for."""
+
+    def open_page(context):
+        page = context.new_page()
+        page.requested = []
+        page.on("request", lambda request: page.requested.append(request.url))
+        page.on("websocket", lambda socket_: page.requested.append(socket_.url))
+        return page
+
+    return open_page
+
+
 @pytest.fixture
-def new_page(browser):
+def new_page(browser, watched):
     """Return a function that opens a page in a fresh profile and records its requests."""
     contexts = []
 
@@ -82,11 +97,7 @@ def new_page(browser):
         )
         context.set_default_timeout(20_000)
         contexts.append(context)
-        page = context.new_page()
-        page.requested = []
-        page.on("request", lambda request: page.requested.append(request.url))
-        page.on("websocket", lambda socket_: page.requested.append(socket_.url))
-        return page
+        return watched(context)
 
     yield open_page
     for context in contexts:
@@ -98,17 +109,54 @@ def page(new_page):
     return new_page()
 
 
+@pytest.fixture(scope="module")
+def profile(browser):
+    """One profile for a file: its tabs load the app's files once. No test may rely on cookies."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(profile, watched):
+    """A new tab of the file's profile: its session storage is empty, its cache is warm."""
+    page = watched(profile)
+    yield page
+    page.close()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-class Server:
+class Stored:
+    """What a test app stored, and how it is told to behave."""
+
+    def __init__(self, db):
+        self.db = Path(db)
+
+    def settings(self, **values):
+        """Change how a test app behaves while it runs."""
+        Path(f"{self.db}.settings").write_text(json.dumps(values))
+
+    def lines(self):
+        """What a test app stored, one dict a line."""
+        return (
+            [json.loads(line) for line in self.db.read_text().splitlines()]
+            if self.db.exists()
+            else []
+        )
+
+
+class Server(Stored):
     """A running app: where it is, what it wrote, and ways to end it."""
 
     def __init__(self, command, db, port, env=None, cwd=None):
-        self.command, self.db, self.port = command, Path(db), port
+        super().__init__(db)
+        self.command, self.port = command, port
         self.env, self.cwd = {**os.environ, **(env or {})}, cwd
         self.url = f"http://127.0.0.1:{port}"
         self.log = Path(f"{db}.log")
@@ -141,38 +189,46 @@ class Server:
     def kill(self):
         self.stop(signal.SIGKILL)
 
-    def settings(self, **values):
-        """Change how a test app behaves while it runs."""
-        Path(f"{self.db}.settings").write_text(json.dumps(values))
-
-    def lines(self):
-        """What a test app stored, one dict a line."""
-        return (
-            [json.loads(line) for line in self.db.read_text().splitlines()]
-            if self.db.exists()
-            else []
-        )
+    def apart(self, name):
+        """Return an address at which a test app stores in a file of its own, and that file."""
+        return f"{self.url}/?log={name}", Stored(f"{self.db}.{name}")
 
 
-@pytest.fixture
-def serve_app(tmp_path):
-    """Return a function that starts a server; all are stopped after the test."""
+@contextmanager
+def apps(folder):
+    """Give a function that starts servers in `folder`; all are stopped at the end."""
     servers = []
 
     def start(script=None, db=None, env=None, python=(sys.executable,)):
-        db = db or tmp_path / f"store{len(servers)}.db"
+        db = db or folder / f"store{len(servers)}.db"
         port = free_port()
         command = [*python, "-m", "whileai_review.ui.server", str(db), str(port)]
         if script:
             command.append(str(HERE / "apps" / script))
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        server = Server(command, db, port, {"PYTHONPATH": paths, **(env or {})}, cwd=tmp_path)
+        server = Server(command, db, port, {"PYTHONPATH": paths, **(env or {})}, cwd=folder)
         servers.append(server)
         return server.start()
 
-    yield start
-    for server in servers:
-        server.stop()
+    try:
+        yield start
+    finally:
+        for server in servers:
+            server.stop()
+
+
+@pytest.fixture
+def serve_app(tmp_path):
+    """Return a function that starts a server of this test's own; stopped after the test."""
+    with apps(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def serve_once(tmp_path_factory):
+    """Return a function that starts a server for all tests of a file."""
+    with apps(tmp_path_factory.mktemp("served")) as start:
+        yield start
 
 
 @pytest.fixture
@@ -256,7 +312,7 @@ class SlowProxy:
             each.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def slow_proxy():
     """Return a function that puts a slow line in front of a server."""
     proxies = []

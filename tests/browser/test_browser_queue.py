@@ -22,6 +22,19 @@ def app(serve_app, store):
     return serve_app(db=store.path)
 
 
+@pytest.fixture(scope="module")
+def read_store(tmp_path_factory):
+    """The recipe for the tests that only read: they share it and its server."""
+    with open_store(tmp_path_factory.mktemp("recipe") / "recipe.db") as opened:
+        work.load_demo(opened, RECIPE)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def read_app(serve_once, read_store):
+    return serve_once(db=read_store.path)
+
+
 def big(store):
     return work.cell_rows(store, 1, None, None, None, "fp", "regime", "BIG")
 
@@ -37,38 +50,38 @@ def pick(page, name, option):
 
 
 def test_false_passes_in_the_big_regime_are_filtered_and_the_link_opens_them_again(
-    app, store, page, new_page
+    read_app, read_store, tab, new_page
 ):
-    page.goto(f"{app.url}/queue?run=1&cell=fp", timeout=60_000)
-    page.get_by_text("58 false passes").first.wait_for(timeout=60_000)
-    pick(page, "Only where", "regime")
-    page.wait_for_url("**&field=regime", timeout=20_000)
-    pick(page, "is", "BIG")
-    page.wait_for_url("**&value=BIG", timeout=20_000)
-    opened(page, big(store)[0])
-    page.keyboard.press("j")
-    opened(page, big(store)[1])
-    page.wait_for_url(f"**&row={big(store)[1]}", timeout=20_000)
+    tab.goto(f"{read_app.url}/queue?run=1&cell=fp", timeout=60_000)
+    tab.get_by_text("58 false passes").first.wait_for(timeout=60_000)
+    pick(tab, "Only where", "regime")
+    tab.wait_for_url("**&field=regime", timeout=20_000)
+    pick(tab, "is", "BIG")
+    tab.wait_for_url("**&value=BIG", timeout=20_000)
+    opened(tab, big(read_store)[0])
+    tab.keyboard.press("j")
+    opened(tab, big(read_store)[1])
+    tab.wait_for_url(f"**&row={big(read_store)[1]}", timeout=20_000)
     fresh = new_page()
-    fresh.goto(page.url, timeout=60_000)
-    opened(fresh, big(store)[1])
-    assert fresh.locator(".st-key-wr_list [role=radiogroup] label").count() == len(big(store))
+    fresh.goto(tab.url, timeout=60_000)
+    opened(fresh, big(read_store)[1])
+    assert fresh.locator(".st-key-wr_list [role=radiogroup] label").count() == len(big(read_store))
     assert fresh.get_by_text("2 of 19").count() == 1
 
 
-def test_back_goes_row_by_row(app, store, page):
-    ids = big(store)
-    page.goto(f"{app.url}/queue?run=1&cell=fp&field=regime&value=BIG", timeout=60_000)
-    opened(page, ids[0])
+def test_back_goes_row_by_row(read_app, read_store, tab):
+    ids = big(read_store)
+    tab.goto(f"{read_app.url}/queue?run=1&cell=fp&field=regime&value=BIG", timeout=60_000)
+    opened(tab, ids[0])
     for row_id in ids[1:4]:
-        page.keyboard.press("j")
-        opened(page, row_id)
-    page.go_back()
-    opened(page, ids[2])
-    page.keyboard.press("k")
-    opened(page, ids[1])
-    page.reload()
-    opened(page, ids[1])
+        tab.keyboard.press("j")
+        opened(tab, row_id)
+    tab.go_back()
+    opened(tab, ids[2])
+    tab.keyboard.press("k")
+    opened(tab, ids[1])
+    tab.reload()
+    opened(tab, ids[1])
 
 
 def test_a_cause_that_was_typed_once_is_on_a_key(app, store, page):
@@ -112,13 +125,13 @@ def test_a_long_list_folds_to_a_strip_on_a_narrow_screen(app, store, new_page):
     assert record["y"] < 620
 
 
-def test_the_open_row_is_in_sight_in_its_list(app, store, page):
-    ids = work.cell_rows(store, 1, None, None, None, "fp")
-    page.goto(f"{app.url}/queue?run=1&cell=fp&row={ids[45]}", timeout=60_000)
-    opened(page, ids[45])
-    page.wait_for_timeout(1_000)
-    frame = page.locator(".st-key-wr_list").bounding_box()
-    line = page.locator(".st-key-wr_list label:has(input:checked)").bounding_box()
+def test_the_open_row_is_in_sight_in_its_list(read_app, read_store, tab):
+    ids = work.cell_rows(read_store, 1, None, None, None, "fp")
+    tab.goto(f"{read_app.url}/queue?run=1&cell=fp&row={ids[45]}", timeout=60_000)
+    opened(tab, ids[45])
+    tab.wait_for_timeout(1_000)
+    frame = tab.locator(".st-key-wr_list").bounding_box()
+    line = tab.locator(".st-key-wr_list label:has(input:checked)").bounding_box()
     assert frame["y"] - 1 <= line["y"] <= frame["y"] + frame["height"]
 
 

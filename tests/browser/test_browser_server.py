@@ -37,9 +37,9 @@ def ask(server, path="/", **headers):
     return answer
 
 
-@pytest.fixture
-def server(serve_app):
-    return serve_app("bar_app.py")
+@pytest.fixture(scope="module")
+def server(serve_once):
+    return serve_once("bar_app.py")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,8 @@ def test_a_port_in_use_is_one_line_and_status_1(server, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_with_a_tab_open_and_without_a_traceback(server, page, how):
+def test_it_stops_with_a_tab_open_and_without_a_traceback(serve_app, page, how):
+    server = serve_app("bar_app.py")
     page.goto(server.url)
     page.wait_for_selector("[data-wr-ready]", state="attached")
     begin = time.monotonic()

@@ -32,20 +32,38 @@ def row_of(text):
     }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def server(serve_once):
+    return serve_once("record_app.py")
+
+
+@pytest.fixture(scope="module")
+def bare(browser):
+    """A profile without the second line: what holds in it holds by escaping alone."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
+    context.set_default_timeout(20_000)
+    context.route(BEACON + "/**", lambda route: route.abort())
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def show(serve_app, new_page, tmp_path):
+def show(server, bare, watched, tmp_path):
+    pages = []
+
     def show(row, **query):
-        db = tmp_path / "rows.json"
-        db.write_text(json.dumps([row]))
-        # The second line is taken away: what follows holds by escaping alone.
-        page = new_page(bypass_csp=True)
-        page.route(BEACON + "/**", lambda route: route.abort())
-        page.goto(serve_app("record_app.py", db=db).url + "/?" + urlencode(query))
+        rows = tmp_path / "rows.json"
+        rows.write_text(json.dumps([row]))
+        page = watched(bare)
+        pages.append(page)
+        page.goto(f"{server.url}/?" + urlencode({"rows": rows, **query}))
         page.wait_for_selector("[data-wr-ready='0']", state="attached")
         page.wait_for_timeout(700)
         return page
 
-    return show
+    yield show
+    for page in pages:
+        page.close()
 
 
 def foreign(page):
@@ -98,10 +116,10 @@ def test_a_table_cell_is_text(show):
     assert MARKDOWN in cell.inner_text().replace("\u2060", "")
 
 
-def test_with_the_policy_in_force_a_planted_image_is_not_fetched(serve_app, page, tmp_path):
-    db = tmp_path / "rows.json"
-    db.write_text(json.dumps([row_of("x")]))
-    page.goto(serve_app("record_app.py", db=db).url)
+def test_with_the_policy_in_force_a_planted_image_is_not_fetched(server, page, tmp_path):
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps([row_of("x")]))
+    page.goto(f"{server.url}/?" + urlencode({"rows": rows}))
     page.wait_for_selector("[data-wr-ready='0']", state="attached")
     blocked = page.evaluate(
         """beacon => new Promise(done => {

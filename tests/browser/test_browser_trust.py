@@ -11,20 +11,26 @@ RECIPE = Path(__file__).parent.parent.parent / "data/recipe"
 SENTENCE = "Misses 79% of failures [69, 87]"
 
 
-@pytest.fixture
-def recipe(serve_app, tmp_path):
-    """The app on the rebuilt recipe."""
-    db = tmp_path / "recipe.db"
+@pytest.fixture(scope="module")
+def recipe(serve_once, tmp_path_factory):
+    """The app on the rebuilt recipe; nothing here writes to it."""
+    db = tmp_path_factory.mktemp("recipe") / "recipe.db"
     with open_store(db) as store:
         work.load_demo(store, RECIPE)
-    return serve_app(db=db)
+    return serve_once(db=db)
 
 
 def bars(page):
     """The pieces of the two bars, in the order of their cells: tp, fn, tn, fp."""
     page.wait_for_selector(".barlayer .trace path", timeout=60_000)
-    page.wait_for_timeout(1_500)  # the figure is still being laid out
-    return page.locator(".barlayer .trace path")
+    pieces, before = page.locator(".barlayer .trace path"), None
+    for _ in range(50):  # until the figure is laid out
+        page.wait_for_timeout(250)
+        boxes = [piece.bounding_box() for piece in pieces.all()]
+        if boxes == before:
+            break
+        before = boxes
+    return pieces
 
 
 def click(page, piece):
@@ -35,36 +41,36 @@ def click(page, piece):
 @pytest.mark.parametrize(
     ("piece", "cell", "shown"), [(1, "fn", "false alarms (24)"), (3, "fp", "false passes (58)")]
 )
-def test_a_click_on_a_bar_opens_its_rows(recipe, page, piece, cell, shown):
-    page.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
-    click(page, bars(page).nth(piece))
-    page.wait_for_url(f"**/queue?run=1&cell={cell}", timeout=30_000)
-    box = page.get_by_role("combobox", name="Rows", exact=True)
+def test_a_click_on_a_bar_opens_its_rows(recipe, tab, piece, cell, shown):
+    tab.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
+    click(tab, bars(tab).nth(piece))
+    tab.wait_for_url(f"**/queue?run=1&cell={cell}", timeout=30_000)
+    box = tab.get_by_role("combobox", name="Rows", exact=True)
     box.wait_for(timeout=30_000)
     assert box.input_value() == shown
 
 
-def test_the_same_rows_are_reached_by_the_keyboard(recipe, page):
-    page.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
-    page.get_by_role("link", name="24 false alarms").press("Enter")
-    page.wait_for_url("**/queue?run=1&cell=fn", timeout=30_000)
+def test_the_same_rows_are_reached_by_the_keyboard(recipe, tab):
+    tab.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
+    tab.get_by_role("link", name="24 false alarms").press("Enter")
+    tab.wait_for_url("**/queue?run=1&cell=fn", timeout=30_000)
 
 
-def test_the_button_reads_the_false_passes(recipe, page):
-    page.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
-    page.get_by_role("button", name="Read the 58 false passes").click()
-    page.wait_for_url("**/queue?run=1&cell=fp", timeout=30_000)
+def test_the_button_reads_the_false_passes(recipe, tab):
+    tab.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
+    tab.get_by_role("button", name="Read the 58 false passes").click()
+    tab.wait_for_url("**/queue?run=1&cell=fp", timeout=30_000)
 
 
-def test_the_field_is_part_of_the_address_and_a_reload_shows_it_again(recipe, page, new_page):
-    page.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
-    box = page.get_by_role("combobox", name="Field")
+def test_the_field_is_part_of_the_address_and_a_reload_shows_it_again(recipe, tab, new_page):
+    tab.goto(f"{recipe.url}/trust?run=1", timeout=60_000)
+    box = tab.get_by_role("combobox", name="Field")
     box.click()
-    page.get_by_role("option", name="leak_pattern").click()
-    page.wait_for_url("**/trust?run=1&field=leak_pattern", timeout=30_000)
-    page.get_by_text("announced").first.wait_for(timeout=30_000)
+    tab.get_by_role("option", name="leak_pattern").click()
+    tab.wait_for_url("**/trust?run=1&field=leak_pattern", timeout=30_000)
+    tab.get_by_text("announced").first.wait_for(timeout=30_000)
     other = new_page()
-    other.goto(page.url, timeout=60_000)
+    other.goto(tab.url, timeout=60_000)
     other.get_by_text("announced").first.wait_for(timeout=60_000)
 
 

@@ -1,4 +1,7 @@
-"""The label bar over a store made of one text file: one line a label."""
+"""The label bar over a store made of one text file: one line a label.
+
+``?log=name`` takes another file, so that tests can share a server and store apart.
+"""
 
 import fcntl
 import json
@@ -11,7 +14,8 @@ import streamlit as st
 from whileai_review.ui.keys import label_bar
 from whileai_review.ui.style import inject_css
 
-LOG = Path(os.environ["WHILEAI_REVIEW_DB"])
+name = st.query_params.get("log")
+LOG = Path(os.environ["WHILEAI_REVIEW_DB"] + (f".{name}" if name else ""))
 SETTINGS = Path(str(LOG) + ".settings")
 
 

@@ -1,4 +1,7 @@
-"""One row of a JSON file as the Label page draws it, and every kind of label of a widget."""
+"""One row of a JSON file as the Label page draws it, and every kind of label of a widget.
+
+``?rows=name`` names the file, in the folder of the store, so that tests can share a server.
+"""
 
 import json
 import os
@@ -11,7 +14,8 @@ from whileai_review.ui.style import inject_css
 from whileai_review.ui.text import plain, visible
 from whileai_review.ui.transcript import show_record
 
-rows = json.loads(Path(os.environ["WHILEAI_REVIEW_DB"]).read_text())
+store = Path(os.environ["WHILEAI_REVIEW_DB"])
+rows = json.loads((store.parent / st.query_params.get("rows", store.name)).read_text())
 st.set_page_config(layout="wide", initial_sidebar_state="collapsed")
 inject_css()
 at = int(st.query_params.get("i", 0))
