@@ -50,7 +50,7 @@ def pick(page, name, option):
 
 
 def test_false_passes_in_the_big_regime_are_filtered_and_the_link_opens_them_again(
-    read_app, read_store, tab, new_page
+    read_app, read_store, tab, new_page, wait_until
 ):
     tab.goto(f"{read_app.url}/queue?run=1&cell=fp", timeout=60_000)
     tab.get_by_text("58 false passes").first.wait_for(timeout=60_000)
@@ -65,7 +65,8 @@ def test_false_passes_in_the_big_regime_are_filtered_and_the_link_opens_them_aga
     fresh = new_page()
     fresh.goto(tab.url, timeout=60_000)
     opened(fresh, big(read_store)[1])
-    assert fresh.locator(".st-key-wr_list [role=radiogroup] label").count() == len(big(read_store))
+    lines = fresh.locator(".st-key-wr_list [role=radiogroup] label")
+    wait_until(lambda: lines.count() == len(big(read_store)), pump=fresh.wait_for_timeout)
     assert fresh.get_by_text("2 of 19").count() == 1
 
 
