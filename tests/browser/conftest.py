@@ -55,8 +55,8 @@ def _missing():
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One headless Chromium for all tests; each test gets a profile of its own."""
+def browser(tmp_path_factory):
+    """One headless Chromium for all tests; it writes to no home but a temporary one."""
     reason = _missing()
     if reason and os.environ.get("WHILEAI_REVIEW_BROWSER") == "required":
         pytest.fail(reason)
@@ -65,7 +65,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        home = str(tmp_path_factory.mktemp("home"))
+        env = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")} | {"HOME": home}
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, env=env)
         yield chromium
         chromium.close()
 
