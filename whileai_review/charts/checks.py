@@ -6,7 +6,7 @@ A shape says on which side of its floor a whole interval lies: ▲ it holds, ▼
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from whileai_review.charts.slices import direction
@@ -203,8 +203,3 @@ def _state(way: str, n: int) -> tuple[str, str]:
     if not n:
         return "", "not measured"
     return way, {"up": "holds", "down": "fails", "unclear": "not shown"}[way]
-
-
-def shapes(checks: Sequence[Check]) -> list[str]:
-    """Return the shape of each line, for a table or a test."""
-    return [SHAPE.get(check.way, "") for check in checks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._base import Family, event, every, now, one, ready_run
+from ._base import Family, every, now, one, ready_run
 from .errors import NotFoundError
 
 
@@ -137,13 +137,3 @@ class Reports(Family):
                 (run_id, n),
             ).fetchall()
         return [f[0] for f in found]
-
-    def events(self, limit: int = 100) -> list[dict]:
-        """Who did what, newest first."""
-        with self._connections.read() as conn:
-            return every(conn, "SELECT * FROM events ORDER BY id DESC LIMIT ?", (limit,))
-
-    def note_event(self, by: str, what: str, run_id: int | None = None, detail: str = "") -> None:
-        """Write down who did what, for acts that change nothing else."""
-        with self._connections.write() as conn:
-            event(conn, by, what, run_id, detail)

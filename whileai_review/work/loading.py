@@ -119,7 +119,8 @@ def load_file(
             return _nothing_new(store, there, plan, origins, opened.name)
         job = _Job(store, opened, plan, origins, grader, name)
         large = path.stat().st_size > FORK_BYTES
-        batches = (pool.ahead if large else _here)(read_columns, path, label, plan)
+        reading = (path, label, plan)
+        batches = pool.ahead(read_columns, *reading) if large else read_columns(*reading)
         try:
             job.write(batches, progress)
             same = None if again else job.same_content()
@@ -286,10 +287,6 @@ def _held(store: Store, name: str, source: load.Source, mapping: load.Mapping) -
     for _ in source.records(mapping):  # the hash is known at the end
         pass
     return store.run_by_content(source.content_hash or "")
-
-
-def _here(function: Callable[..., Iterator], *arguments: Any) -> Iterator:
-    return function(*arguments)
 
 
 @contextmanager

@@ -21,9 +21,6 @@ from whileai_review.work import pool
 from whileai_review.work.gold import gold_by_row, gold_labels, golds
 from whileai_review.work.headlines import trust_headline
 
-POOL_ROWS = 3_000
-"""Rows from which a report is computed in another process (over 0.2 s)."""
-
 NO_GRADER = 0
 
 KINDS = ("human", "program", "model")
@@ -149,7 +146,7 @@ def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
     revision = _revision(store, run_id, criterion)
     kept = store.report(run_id, kind, grader_id, gold, criterion)
     if kept is None or kept["revision"] != revision:
-        if store.run(run_id)["n_rows"] > POOL_ROWS:
+        if store.run(run_id)["n_rows"] > pool.ROWS:
             pool.run(compute, str(store.path), revision, key)
         else:
             _compute(store, key)

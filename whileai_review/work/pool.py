@@ -23,6 +23,9 @@ from typing import Any
 WORKERS = max(1, min(2, (os.cpu_count() or 2) - 1))
 """Processes beside the server's own."""
 
+ROWS = 3_000
+"""Rows of a run from which work on all of them (over 0.2 s) comes here."""
+
 _lock = threading.Lock()
 _pool: ProcessPoolExecutor | None = None
 _enabled = False

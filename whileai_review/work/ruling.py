@@ -9,7 +9,6 @@ from whileai_review.store import Store, open_store
 from whileai_review.work import pool
 from whileai_review.work.rules import Rule, RuleError, label_with
 
-POOL_ROWS = 3_000
 _WORDS = {1: "pass", 0: "fail"}
 
 
@@ -51,7 +50,7 @@ def label_by_rule(
     found = store.run(run)
     if isinstance(rule, Rule):
         criterion = rule.criterion
-    if isinstance(rule, Rule) and found["n_rows"] > POOL_ROWS:
+    if isinstance(rule, Rule) and found["n_rows"] > pool.ROWS:
         labels, counts = pool.run(_labels_in_pool, str(store.path), found["id"], rule)
     else:
         labels, counts = _labels(store, found["id"], rule)
