@@ -12,7 +12,8 @@ from whileai_review.score.agreement import kappa_of
 def test_cells_count_each_tasks_rows():
     task, cell = np.array([0, 2, 0, 2, 2]), np.array([1, 3, 1, 0, 3])
     # By hand: task 0 twice in cell 1; task 1 has no row; task 2 in cells 0, 3, 3.
-    assert resample.task_cells(task, cell, 4).tolist() == [[0, 2, 0, 0], [1, 0, 0, 2]]
+    expected = [[0, 2, 0, 0], [0, 0, 0, 0], [1, 0, 0, 2]]
+    assert resample.task_cells(task, cell, 4, 3).tolist() == expected
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), min_size=1, max_size=12))

@@ -18,26 +18,23 @@ MAX_CELLS = 4_000_000
 """Numbers held at once: a draw of many distinct tasks is made in chunks of this size."""
 
 
-def task_cells(task: np.ndarray, cell: np.ndarray, n_cells: int) -> np.ndarray:
+def task_cells(task: np.ndarray, cell: np.ndarray, n_cells: int, n_tasks: int) -> np.ndarray:
     """Count per task how many of its rows fall into each cell.
 
     Parameters
     ----------
     task : (n,) int array
-        Task of each row, as a position from 0.
+        Task of each row, 0 to ``n_tasks - 1``.
     cell : (n,) int array
         Cell of each row, 0 to ``n_cells - 1``.
 
     Returns
     -------
     (n_tasks, n_cells) int array
-        In the order of the positions; tasks without a row are left out.
+        Zeros for a task without a row; a bootstrap over the tasks seen leaves those out.
     """
-    if not len(task):
-        return np.zeros((0, n_cells), dtype=np.int64)
-    width = (int(task.max()) + 1) * n_cells
-    counts = np.bincount(task * n_cells + cell, minlength=width).reshape(-1, n_cells)
-    return counts[counts.any(axis=1)]
+    counts = np.bincount(task * n_cells + cell, minlength=n_tasks * n_cells)
+    return counts.reshape(n_tasks, n_cells)
 
 
 def bootstrap_totals(

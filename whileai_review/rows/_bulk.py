@@ -7,6 +7,7 @@ the two cannot disagree about them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ from whileai_review.rows._verdict import gold_kind, is_number, mixed_is_trusted,
 
 NO_VERDICT = -1
 """Code of "no 0/1 here"."""
+
+MAX_MISSES = 1_000
+"""Labelled rows without one of the usual keys after which those are no longer read in one call."""
 
 BOTH_TRUSTED = "human+program"
 """Kind of a row whose several labels are all of trusted kinds; it prints as ``mixed``."""
@@ -41,6 +45,9 @@ class RawColumns(NamedTuple):
 
 def raw_columns(rows: Sequence[dict], reward: str, gold: str) -> RawColumns:
     """Read every column in one loop: a row's keys are in the processor's cache only once."""
+    usual = itemgetter("scenario_id", "judge_name", "final_text", reward, gold, "gold_kind")
+    misses = 0
+    misses = 0
     keys: list[str] = []
     rewards: list[object] = []
     golds: list[object] = []
@@ -52,18 +59,27 @@ def raw_columns(rows: Sequence[dict], reward: str, gold: str) -> RawColumns:
     add_gold, add_kind = golds.append, kinds.append
     add_name, add_length, add_labelled = names.append, lengths.append, labelled.append
     for row in rows:
-        get = row.get
-        key, name, final = get("scenario_id"), get("judge_name"), get("final_text")
+        whole = gold in row and misses < MAX_MISSES
+        if whole:
+            try:  # all keys in one call
+                key, name, final, judged, truth, kind = usual(row)
+            except KeyError:
+                misses += 1
+                whole = False
+        if not whole:
+            get = row.get
+            key, name, final = get("scenario_id"), get("judge_name"), get("final_text")
+            judged, truth, kind = get(reward), get(gold), get("gold_kind")
         add_key(key if type(key) is str and key else task_key(row))
-        add_reward(get(reward))
-        add_gold(get(gold))
-        add_kind(get("gold_kind"))
+        add_reward(judged)
+        add_gold(truth)
+        add_kind(kind)
         add_name(name if type(name) is str else as_text(name))
         if "gold_labels" in row:
             add_labelled(row)
         try:  # the usual shape by subscript; whatever is missing or odd goes the long way
             total, last = 0, ""
-            for message in get("messages") or ():
+            for message in row.get("messages") or ():
                 if message["role"] == "assistant":
                     last = message["content"]
                     if type(last) is not str:

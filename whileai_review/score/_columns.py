@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
 
 import numpy as np
 
 from whileai_review import rows as read
+from whileai_review.resample import task_cells
 from whileai_review.rows import _bulk
 from whileai_review.rows._bulk import BOTH_TRUSTED, NO_VERDICT
 
@@ -70,10 +74,17 @@ class TrustColumns:
     def __len__(self) -> int:
         return len(self.judge)
 
-    @property
+    @cached_property
     def compared(self) -> np.ndarray:
         """Rows with 0/1 on both sides, as a boolean array."""
         return (self.judge >= 0) & (self.gold >= 0)
+
+    @cached_property
+    def per_task(self) -> np.ndarray:
+        """``(n_tasks, 4)`` counts of each task's compared rows: tp fp fn tn, positive = passed."""
+        used = self.compared
+        cell = 3 - 2 * self.judge[used].astype(np.intp) - self.gold[used]
+        return task_cells(self.task[used], cell, 4, len(self.tasks))
 
     @classmethod
     def from_rows(
@@ -159,11 +170,9 @@ class _LabelWatch:
 
 def _codes(values: list[str]) -> tuple[list[str], np.ndarray]:
     """Distinct values in order of appearance, and each value's position among them."""
-    names = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    if len(names) == 1:
-        return list(names), np.zeros(len(values), dtype=np.intp)
-    codes = np.fromiter(map(names.__getitem__, values), dtype=np.intp, count=len(values))
-    return list(names), codes
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, values), dtype=np.intp, count=len(values))
+    return list(numbers), codes
 
 
 def _unsigned(names: list[str], codes: np.ndarray) -> np.ndarray:

@@ -164,17 +164,16 @@ def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
 def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
     """Agreement on two halves of the tasks; a task lies in one, whatever else is in the run."""
     in_a = np.array(_is_even(columns.tasks), dtype=bool)
-    mask = in_a[columns.task] if len(columns) else np.zeros(0, dtype=bool)
     return {
-        "a": agreement_from_columns(columns, mask, allow_model_gold),
-        "b": agreement_from_columns(columns, ~mask, allow_model_gold),
+        "a": agreement_from_columns(columns, in_a, allow_model_gold),
+        "b": agreement_from_columns(columns, ~in_a, allow_model_gold),
     }
 
 
 def _is_even(tasks: Sequence[str]) -> list[bool]:
     """Parity of the first 8 hex digits of each key's SHA-256, as the reference halves tasks."""
     try:
-        return [sha256(task.encode()).digest()[3] % 2 == 0 for task in tasks]
+        return [found.digest()[3] % 2 == 0 for found in map(sha256, map(str.encode, tasks))]
     except UnicodeEncodeError:  # a lone surrogate, as broken logs hold
         encoded = (task.encode("utf-8", "surrogatepass") for task in tasks)
         return [sha256(text).digest()[3] % 2 == 0 for text in encoded]

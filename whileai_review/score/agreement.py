@@ -14,13 +14,9 @@ from whileai_review.resample import (
     MIN_CI_TASKS,
     bootstrap_totals,
     percentile_interval,
-    task_cells,
 )
 from whileai_review.rows._bulk import BOTH_TRUSTED
 from whileai_review.score._columns import TRUSTED, UNMATCHED, TrustColumns
-
-TP, FP, FN, TN = range(4)
-"""Cells of the confusion, positive = the judge passed."""
 
 
 class AgreementReport(Report):
@@ -113,11 +109,13 @@ def agreement_from_columns(
     Parameters
     ----------
     columns : TrustColumns
-    within : (n,) bool array, optional
-        Look at these rows only.
+    within : (n_tasks,) bool array, optional
+        Look at the rows of these tasks only.
     """
-    used = columns.compared if within is None else columns.compared & within
-    total = len(columns) if within is None else int(within.sum())
+    used, per_task, total = columns.compared, columns.per_task, len(columns)
+    if within is not None:
+        rows = within[columns.task]
+        used, per_task, total = used & rows, per_task[within], int(rows.sum())
     seen = np.bincount(columns.kind[used], minlength=len(columns.kinds))
     kinds = {kind for kind, n in zip(columns.kinds, seen, strict=True) if n}
     n_unmatched = 0
@@ -128,7 +126,7 @@ def agreement_from_columns(
         n=int(used.sum()),
         n_skipped=total - n_unmatched - int(used.sum()),
         n_unmatched=n_unmatched,
-        **_measures(columns.task[used], columns.judge[used], columns.gold[used]),
+        **_measures(per_task[per_task.any(axis=1)]),
         gold_kind=_one_kind(kinds),
         person_against_rule={
             "n": columns.person_and_rule if within is None else 0,
@@ -158,9 +156,7 @@ def kappa_of(cells: np.ndarray) -> np.ndarray:
         return np.where(chance < 1, (observed - chance) / (1 - chance), np.nan)
 
 
-def _measures(task: np.ndarray, judge: np.ndarray, gold: np.ndarray) -> dict[str, Any]:
-    cell = np.where(judge == 1, np.where(gold == 1, TP, FP), np.where(gold == 1, FN, TN))
-    per_task = task_cells(task, cell, 4)
+def _measures(per_task: np.ndarray) -> dict[str, Any]:
     cells = per_task.sum(axis=0)
     tp, fp, fn, tn = (int(c) for c in cells)
     n = tp + fp + fn + tn

@@ -94,8 +94,8 @@ def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[A
         yield from function(*arguments)
         return
     context = multiprocessing.get_context("fork")
-    receive, send = context.Pipe(duplex=False)
-    child = context.Process(target=_send_all, args=(send, function, arguments), daemon=True)
+    pipe = receive, send = context.Pipe(duplex=False)
+    child = context.Process(target=_send_all, args=(pipe, function, arguments), daemon=True)
     child.start()
     send.close()
     try:
@@ -115,7 +115,11 @@ def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[A
         child.join()
 
 
-def _send_all(send: Any, function: Callable[..., Iterator[Any]], arguments: tuple) -> None:
+def _send_all(
+    pipe: tuple[Any, Any], function: Callable[..., Iterator[Any]], arguments: tuple
+) -> None:
+    receive, send = pipe
+    receive.close()  # held here as well, it would let this process wait for ever for a dead reader
     try:
         for item in function(*arguments):
             send.send_bytes(pickle.dumps((False, item), pickle.HIGHEST_PROTOCOL))
@@ -178,12 +182,20 @@ def _warm() -> None:
 
 
 def _settle() -> None:
-    """A worker yields to the server when both want the processor, and ignores Ctrl+C."""
+    """A worker yields to the server, ignores Ctrl+C, and ends when the server was killed."""
     import signal
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(10)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _forget() -> None:
