@@ -262,19 +262,26 @@ class Labels(Family):
                 (run_id, criterion, criterion, after_id),
             )
 
-    def gold_labels(self, run: int | str, criterion: str) -> list[tuple[Any, ...]]:
+    def gold_labels(
+        self, run: int | str, criterion: str, with_people: bool = False
+    ) -> list[tuple[Any, ...]]:
         """What gold is derived from: (row_id, verdict, annotator, kind, ts, chosen,
-        unblinded_at, label id) of every current label on this criterion.
+        unblinded_at, label id) of every current label on this criterion; `with_people`: on
+        the rows only that a person labelled.
         """
+        only = (
+            "AND l.row_id IN (SELECT row_id FROM labels "
+            "WHERE run_id=:run AND criterion=:criterion AND kind='human') "
+        )
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"]
             return [
                 tuple(line)
                 for line in conn.execute(
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
-                    f"l.unblinded_at, l.id FROM labels l {_CURRENT} "
-                    "WHERE l.run_id=? AND l.criterion=? ORDER BY l.id",
-                    (run_id, criterion),
+                    f"l.unblinded_at, l.id FROM labels l {_CURRENT} WHERE l.run_id=:run "
+                    f"AND l.criterion=:criterion {only if with_people else ''}ORDER BY l.id",
+                    {"run": run_id, "criterion": criterion},
                 )
             ]
 

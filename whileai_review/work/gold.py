@@ -139,7 +139,9 @@ def person_against_rule(store: Store, run: int | str, criterion: str) -> dict:
     this is no estimate of the judge.
     """
     people, rules = [], []
-    for row_id, verdict, annotator, kind, ts, _, _, _ in store.gold_labels(run, criterion):
+    for row_id, verdict, annotator, kind, ts, *_ in store.gold_labels(
+        run, criterion, with_people=True
+    ):
         if verdict in _ZERO_ONE and not annotator.startswith(IMPORT):
             record = {
                 "key": str(row_id),
