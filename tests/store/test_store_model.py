@@ -4,10 +4,11 @@ import json
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whileai_review.store import RefusedError, open_store
+from whileai_review.store import RefusedError, field_text, open_store
 
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 ACTS = st.lists(
@@ -201,3 +202,14 @@ def test_a_field_of_any_name_gives_its_values(fields):
         run = load.finish("hash")
         for name in ('a"b', "a\\b", "a.b", "[0]", "$", "é", "#"):
             assert store.field_values(run["id"], name)[1] == [fields.get(name)]
+            assert store.field_texts(run["id"], name) == {field_text(fields.get(name))}
+
+
+@pytest.mark.parametrize("name", ["k", 'k"'])
+def test_equal_numbers_that_read_differently_are_different_values(tmp_path, name):
+    with open_store(tmp_path / "review.db") as store:
+        load = store.begin_run("run", "a", "jsonl")
+        fields = [json.dumps({name: value}) for value in (1, 1.0, "1", None, 2)]
+        load.add([1, 2, 3, 4, 5], ["{}"] * 5, list("abcde"), list("ttttt"), [0] * 5, fields)
+        run = load.finish("hash")
+        assert store.field_texts(run["id"], name) == {"1", "1.0", "2", "(none)"}

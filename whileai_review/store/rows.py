@@ -15,6 +15,12 @@ from .runs import COMING, distinct_criteria
 BATCH = 2_000
 """Rows in memory at once while a run is walked."""
 
+_OF_RUN = "id BETWEEN ? AND ? AND +run_id=?"
+"""Rows of a run by its range of ids: they lie together in the file."""
+
+_PLAIN = re.compile(r"[\w.\-/ \[\]$#:]*", re.ASCII)
+"""Names of fields that SQLite finds; it compares others with the JSON as written, escapes and all."""
+
 
 class Rows(Family):
     """Rows of ready runs."""
@@ -109,11 +115,10 @@ class Rows(Family):
         """One short field of every row: (ids, values); None where the row lacks it."""
         with self._connections.read() as conn:
             found = ready_run(conn, run)
-            # SQLite compares a name with the JSON as written, escapes and all.
-            odd = not re.fullmatch(r"[\w.\-/ \[\]$#:]*", field, re.ASCII)
+            odd = not _PLAIN.fullmatch(field)
             got = conn.execute(
                 f"SELECT id, {'fields, ?' if odd else 'json_extract(fields, ?)'} FROM rows "
-                "WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
+                f"WHERE {_OF_RUN} ORDER BY id",
                 (f'$."{field}"', found["first_id"], found["last_id"], found["id"]),
             ).fetchall()
         ids = [g[0] for g in got]
@@ -121,6 +126,19 @@ class Rows(Family):
             values = [orjson.loads(g[1] or "{}").get(field) for g in got]
             return ids, [int(v) if isinstance(v, bool) else v for v in values]
         return ids, [g[1] for g in got]
+
+    def field_texts(self, run: int | str, field: str) -> set[str]:
+        """The values that a short field takes, as :func:`field_text` writes them."""
+        if not _PLAIN.fullmatch(field):
+            return {field_text(value) for value in self.field_values(run, field)[1]}
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            got = conn.execute(
+                "SELECT DISTINCT typeof(value), value FROM (SELECT json_extract(fields, ?) AS "
+                f"value FROM rows WHERE {_OF_RUN})",  # 1 and 1.0 are equal, and two texts
+                (f'$."{field}"', found["first_id"], found["last_id"], found["id"]),
+            ).fetchall()
+        return {field_text(g[1]) for g in got}
 
     def rows_with(self, run: int | str, field: str, value: str) -> set[int]:
         """Ids of the rows whose short field reads as this text."""
@@ -191,7 +209,7 @@ class Rows(Family):
         with self._connections.read() as conn:
             found = ready_run(conn, run)
             got = conn.execute(
-                f"SELECT id, {name} FROM rows WHERE id BETWEEN ? AND ? AND +run_id=? ORDER BY id",
+                f"SELECT id, {name} FROM rows WHERE {_OF_RUN} ORDER BY id",
                 (found["first_id"], found["last_id"], found["id"]),
             ).fetchall()
         return [g[0] for g in got], [g[1] for g in got]

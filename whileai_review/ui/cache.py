@@ -146,7 +146,7 @@ def _cell_rows(
 @st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
 def _values(_store: Store, path: str, run: int, field: str) -> list[str]:
     # Rows of a run never change, so neither do the values of a field.
-    return sorted({field_text(value) for value in _store.field_values(run, field)[1]})
+    return sorted(_store.field_texts(run, field))
 
 
 @st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)

@@ -6,7 +6,9 @@ command that asks again reads it. Runs of many rows are computed in the process 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -123,12 +125,14 @@ def slices(
     key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
     ids, values = store.field_values(key[0], field)
-    group = {row_id: field_text(v) for row_id, v in zip(ids, values, strict=True)}
+    if not set(map(type, values)) <= {str, NoneType}:  # 1 and 1.0 are one key, and two texts
+        values = [field_text(value) for value in values]
+    group = dict(zip(ids, values, strict=True))
     counts: dict[str, dict[str, int]] = {}
     for name, rows in cells.items():
-        for row_id in rows:
-            of = counts.setdefault(group[row_id], dict.fromkeys(CELLS, 0))
-            of[name] += 1
+        for value, n in Counter(map(group.__getitem__, rows)).items():
+            of = counts.setdefault(field_text(value), dict.fromkeys(CELLS, 0))
+            of[name] += n
     lines = [_slice(value, of) for value, of in counts.items()]
     lines.sort(key=lambda line: (-line["false_passes"], line["value"]))
     whole = {name: len(rows) for name, rows in cells.items()}
