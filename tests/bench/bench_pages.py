@@ -139,7 +139,8 @@ def opening(page: Page, url: str, selector: str) -> float:
     """Seconds from the address to the content, the app's files in the browser's cache."""
     start = time.perf_counter()
     page.goto(url)
-    page.wait_for_selector(selector)
+    # By frames: wait_for_selector looks every half second and adds that much.
+    page.wait_for_function("name => document.querySelector(name)?.offsetHeight", arg=selector)
     return time.perf_counter() - start
 
 
