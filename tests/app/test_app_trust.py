@@ -106,14 +106,14 @@ def test_the_recipe_reads_as_published(recipe):
         "Misses 79% of failures [69, 87]; agrees no better than always answering “pass” "
         "(63% against 67%)." in said
     )
-    assert "32% of its passes are wrong [26, 39] · J 0.04 [−0.06, 0.16]" in said
+    assert "32% of its passes are wrong [25, 40] · J 0.04 [−0.07, 0.16]" in said
     assert "Read the 58 false passes" in said
     assert "24 false alarms" in said
 
 
 def test_the_table_has_value_interval_floor_and_state(recipe):
     table = html(page())
-    assert '<td class="wr-num">63%</td><td class="wr-num">[56, 69]</td>' in table
+    assert '<td class="wr-num">63%</td><td class="wr-num">[56, 70]</td>' in table
     assert "≥ 80%" in table
     assert "▼ fails" in table
     assert "○ not shown" in table

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import whileai_review
 from whileai_review import judge_probes, judge_trust
+from whileai_review.intervals import quoted
 from whileai_review.score._columns import TrustColumns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
 
@@ -110,7 +111,7 @@ def test_the_recipes_kappa_interval_is_near_the_published_one():
         (rows_of(tp=60, tn=60, kind="model"), "not_measured", "model"),
         (rows_of(tp=60, tn=60), "passes", "clears every floor"),
         # Wilson of 14 of 14 is [.78, 1]: short, not bad.
-        (rows_of(tp=7, tn=7), "not_shown", "the interval holds the floor of 80%"),
+        (rows_of(tp=7, tn=7), "not_shown", "reaches below the floor of 80%"),
         (rows_of(tp=124, fp=58, fn=24, tn=15), "fails", "no number of labels will pass it"),
         (rows_of(tp=200), "not_shown", "false passes not measurable: 0 gold failures"),
         # 186 of 200 agree, yet 12 of 14 failures pass.
@@ -128,7 +129,7 @@ def test_the_state_tells_a_bad_judge_from_a_short_sample(rows, state, words):
 
 def test_a_floor_is_failed_only_when_the_upper_bound_is_under_it():
     report = judge_trust(rows_of(tp=34, tn=34, fp=4, fn=8))
-    high = report["agreement"]["ci95"][1]
+    high = quoted(report["agreement"]).high
     rows = rows_of(tp=34, tn=34, fp=4, fn=8)
     at = judge_trust(rows, min_agreement=high, min_kappa=0.0)
     above = judge_trust(rows, min_agreement=high + 1e-9, min_kappa=0.0)

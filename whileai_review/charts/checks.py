@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from whileai_review.charts.slices import direction
 from whileai_review.defaults import LEAK_WARN
+from whileai_review.intervals import quoted
 from whileai_review.report import (
     NONE,
     count,
@@ -60,11 +61,11 @@ def trust_checks(report: Mapping[str, Any]) -> list[Check]:
 
 def _agreement(report: Mapping[str, Any]) -> Check:
     agreement, floor = report["agreement"], report["floors"]["min_agreement"]
-    way = direction(agreement["ci95"], floor, True)
+    way = direction(quoted(agreement), floor, True)
     return Check(
         "Agreement",
         percent(agreement["agreement"], agreement["n"]),
-        interval_percent(agreement["ci95"], agreement["n"]),
+        interval_percent(quoted(agreement), agreement["n"]),
         f"≥ {percent(floor)}",
         count(agreement["n"]),
         *_state(way, agreement["n"]),
@@ -112,9 +113,9 @@ def _tpr(report: Mapping[str, Any]) -> Check:
 
 def _youden(report: Mapping[str, Any]) -> Check:
     j = report["j"]
-    interval = j["ci95"]
+    interval = quoted(j)
     way = direction(interval, 0, True) if interval is not None else "unclear"
-    if way == "up" and interval[0] <= 0:
+    if interval is not None and way == "up" and interval.low <= 0:
         way = "unclear"
     return Check(
         "J = TPR + TNR − 1",
@@ -154,7 +155,7 @@ def _baseline(report: Mapping[str, Any]) -> Check:
     return Check(
         f"Always “{verdict}”",
         percent(baseline["agreement"], baseline["n"]),
-        interval_percent(baseline["ci95"], baseline["n"]),
+        interval_percent(quoted(baseline), baseline["n"]),
         "",
         count(baseline["n"]),
         way if baseline["n"] else "",
@@ -186,12 +187,12 @@ def _length(report: Mapping[str, Any]) -> Check:
 
 
 def _rate(rate: Mapping[str, Any], name: str, floor: float | None, text: str) -> Check:
-    way = direction(rate["ci95"], floor, True) if floor is not None else ""
+    way = direction(quoted(rate), floor, True) if floor is not None else ""
     state = _state(way, rate["n"]) if way else ("", "")
     return Check(
         name,
         percent(rate["value"], rate["n"]),
-        interval_percent(rate["ci95"], rate["n"]),
+        interval_percent(quoted(rate), rate["n"]),
         f"≥ {percent(floor)}" if floor is not None else "",
         count(rate["n"]),
         *state,

@@ -20,7 +20,7 @@ and for a short sample alike. The state keeps the two apart:
 from __future__ import annotations
 
 from whileai_review.defaults import LEAK_WARN
-from whileai_review.intervals import wilson
+from whileai_review.intervals import Interval, quoted, wilson
 from whileai_review.report import interval2, interval_percent, number2, percent
 from whileai_review.score.agreement import one_class_line
 
@@ -44,16 +44,17 @@ def trust_state(found: dict) -> tuple[str, str]:
     soft = _soft_finding(found)
     if soft:
         return "not_shown", soft
-    low_high = interval_percent(agreement["ci95"])
+    low_high = interval_percent(quoted(agreement))
     return "passes", f"agreement {percent(agreement['agreement'])} {low_high} clears every floor"
 
 
 def _hard_findings(found: dict) -> list[str]:
     agreement, floors = found["agreement"], found["floors"]
     hard = []
-    if agreement["ci95"][1] < floors["min_agreement"]:
+    bounds = quoted(agreement)
+    if bounds is not None and bounds.high < floors["min_agreement"]:
         hard.append(
-            f"agreement {percent(agreement['agreement'])} {interval_percent(agreement['ci95'])} is "
+            f"agreement {percent(agreement['agreement'])} {interval_percent(bounds)} is "
             f"under the floor of {percent(floors['min_agreement'])}: {HOPELESS}"
         )
     kappa = agreement["kappa_ci95"]
@@ -62,7 +63,8 @@ def _hard_findings(found: dict) -> list[str]:
             f"kappa {number2(agreement['kappa'])} {interval2(kappa)} is under the floor of "
             f"{number2(floors['min_kappa'])}"
         )
-    leak = wilson(agreement["confusion"]["fp"], agreement["n_gold_fail"])
+    caught = quoted(found["tnr"])
+    leak = None if caught is None else Interval(1 - caught.high, 1 - caught.low)
     if leak is not None and leak.low >= LEAK_WARN:
         hard.append(
             f"passes {percent(agreement['pass_when_gold_fail'])} {interval_percent(leak)} of "
@@ -92,10 +94,11 @@ def _soft_finding(found: dict) -> str:
     unseen = one_class_line(agreement)
     if unseen:
         return unseen
-    if agreement["ci95"][0] < floors["min_agreement"]:
+    bounds = quoted(agreement)
+    if bounds is not None and bounds.low < floors["min_agreement"]:
         return (
-            f"agreement {percent(agreement['agreement'])} {interval_percent(agreement['ci95'])}: "
-            f"the interval holds the floor of {percent(floors['min_agreement'])}"
+            f"agreement {percent(agreement['agreement'])} {interval_percent(bounds)}: "
+            f"the interval reaches below the floor of {percent(floors['min_agreement'])}"
         )
     kappa = agreement["kappa_ci95"]
     if kappa is None or kappa[0] < floors["min_kappa"]:

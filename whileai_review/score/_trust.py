@@ -19,6 +19,7 @@ from whileai_review.defaults import (
 )
 from whileai_review.intervals import mcnemar_p, newcombe_sum, paired_difference, wilson
 from whileai_review.report import number2, percent, plural
+from whileai_review.resample import MIN_CI_TASKS, bootstrap_totals, percentile_interval
 from whileai_review.score._columns import TrustColumns
 from whileai_review.score._length import length_sensitivity
 from whileai_review.score._state import trust_state
@@ -27,6 +28,7 @@ from whileai_review.score.agreement import (
     leak_warning,
     missing_half,
     one_class_line,
+    task_share,
 )
 
 EXAMPLES = 5
@@ -71,8 +73,8 @@ def trust_numbers(
         },
         "skipped": _skipped(columns, max_skipped_share),
         "agreement": agreement,
-        **_rates(agreement["confusion"]),
-        "baseline": _baseline(agreement["confusion"]),
+        **_rates(columns.per_task),
+        "baseline": _baseline(columns.per_task),
         "person_against_rule": agreement["person_against_rule"],
         "held_out_halves": _halves(columns, allow_model_gold),
         "length_sensitivity": length_sensitivity(
@@ -95,47 +97,51 @@ def trust_numbers(
     return found
 
 
-def _share(k: int, n: int) -> dict[str, Any]:
-    interval = wilson(k, n)
-    return {
-        "value": k / n if n else None,
-        "ci95": None if interval is None else tuple(interval),
-        "n": n,
-    }
-
-
-def _rates(confusion: dict[str, int]) -> dict[str, Any]:
+def _rates(per_task: np.ndarray) -> dict[str, Any]:
     """TPR, TNR, J and what a verdict of the judge is worth."""
-    tp, fp, fn, tn = (confusion[c] for c in ("tp", "fp", "fn", "tn"))
-    tpr, tnr = _share(tp, tp + fn), _share(tn, tn + fp)
-    youden: dict[str, Any] = {"value": None, "ci95": None, "n": tp + fp + fn + tn}
+    tp, fp, fn, tn = per_task.T
+    tpr, tnr = task_share(tp, tp + fn), task_share(tn, tn + fp)
+    n_tasks = int(per_task.any(axis=1).sum())
+    youden: dict[str, Any] = {"value": None, "ci95": None, "n": int(per_task.sum())}
+    youden |= {"ci95_tasks": None, "n_tasks": n_tasks}
     if tpr["n"] and tnr["n"]:
         youden["value"] = tpr["value"] + tnr["value"] - 1
         low, high = newcombe_sum(tpr["value"], tpr["ci95"], tnr["value"], tnr["ci95"])
         youden["ci95"] = (low - 1, high - 1)
+        if n_tasks >= MIN_CI_TASKS:
+            draws = _j_of(bootstrap_totals(per_task[per_task.any(axis=1)]))
+            found = percentile_interval(draws)
+            youden["ci95_tasks"] = None if found is None else tuple(found)
     return {
         "tpr": tpr,
         "tnr": tnr,
         "j": youden,
-        "reward_in_error": _share(fp, tp + fp),
-        "judge_fail_right": _share(tn, tn + fn),
+        "reward_in_error": task_share(fp, tp + fp),
+        "judge_fail_right": task_share(tn, tn + fn),
     }
 
 
-def _baseline(confusion: dict[str, int]) -> dict[str, Any]:
+def _j_of(cells: np.ndarray) -> np.ndarray:
+    """TPR + TNR - 1 of ``(..., 4)`` counts tp fp fn tn; NaN without one of the classes."""
+    tp, fp, fn, tn = (cells[..., i] for i in range(4))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return tp / (tp + fn) + tn / (tn + fp) - 1
+
+
+def _baseline(per_task: np.ndarray) -> dict[str, Any]:
     """The judge that always answers the gold majority, on the same rows ("pass" on a tie)."""
-    tp, fp, fn, tn = (confusion[c] for c in ("tp", "fp", "fn", "tn"))
-    n = tp + fp + fn + tn
-    passes = tp + fn >= fp + tn
+    tp, fp, fn, tn = per_task.T
+    passes = int((tp + fn).sum()) >= int((fp + tn).sum())
     # Rows on which only the baseline is right, only the judge, both, neither.
-    only_baseline, only_judge, both, neither = (fn, tn, tp, fp) if passes else (fp, tp, tn, fn)
-    right = _share(only_baseline + both, n)
+    cells = (fn, tn, tp, fp) if passes else (fp, tp, tn, fn)
+    only_baseline, only_judge, both, neither = (int(cell.sum()) for cell in cells)
+    right = task_share(cells[0] + cells[2], per_task.sum(axis=1))
+    n = right["n"]
     interval = paired_difference(both, only_baseline, only_judge, neither)
     return {
         "verdict": ("pass" if passes else "fail") if n else None,
-        "agreement": right["value"],
-        "ci95": right["ci95"],
-        "n": n,
+        "agreement": right.pop("value"),
+        **right,
         "difference": (only_baseline - only_judge) / n if n else None,
         "difference_ci95": None if interval is None else tuple(interval),
         "p_value": mcnemar_p(only_baseline, only_judge) if n else None,

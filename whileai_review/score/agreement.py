@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whileai_review.defaults import LEAK_WARN, MIN_LABELS
-from whileai_review.intervals import wilson
+from whileai_review.intervals import cluster_wilson, wilson
 from whileai_review.report import Report, number2, percent, plural
 from whileai_review.resample import (
     MIN_CI_TASKS,
@@ -32,6 +32,9 @@ class AgreementReport(Report):
         Shares of `n`.
     ci95 : tuple or None
         Wilson interval of the agreement.
+    ci95_tasks, deff : tuple or None, float
+        Its interval when rollouts of a task resemble each other, and by how much a row is
+        worth less for it (:func:`whileai_review.intervals.cluster_wilson`). Quote the wider.
     kappa : float or None
         Cohen's. With one class on both sides 1.0 if everything agrees, else 0.0.
     kappa_ci95 : tuple or None
@@ -163,10 +166,13 @@ def _measures(per_task: np.ndarray) -> dict[str, Any]:
     kappa = float(kappa_of(cells)) if n else None
     if kappa is not None and np.isnan(kappa):
         kappa = 1.0 if tp + tn == n else 0.0
+    by_task = task_share(per_task[:, 0] + per_task[:, 3], per_task.sum(axis=1))
     return {
         "n_tasks": len(per_task),
         "agreement": _share(tp + tn, n),
         "ci95": _plain(wilson(tp + tn, n)),
+        "ci95_tasks": by_task["ci95_tasks"],
+        "deff": by_task["deff"],
         "kappa": kappa,
         "kappa_ci95": _kappa_interval(per_task, cells),
         "confusion": {"tp": tp, "fp": fp, "fn": fn, "tn": tn},
@@ -196,6 +202,31 @@ def _kappa_without_variation(n_tasks: int, cells: np.ndarray) -> tuple:
     bounds = wilson(n_tasks if tp + tn else 0, n_tasks) or (0.0, 1.0)
     low, high = ((share - chance) / (1 - chance) for share in bounds)
     return (low, high)
+
+
+def task_share(successes: np.ndarray, sizes: np.ndarray) -> dict[str, Any]:
+    """A share and both its intervals: of rows, and of rows that come in tasks.
+
+    Parameters
+    ----------
+    successes, sizes : (n_tasks,) int array
+
+    Returns
+    -------
+    dict
+        ``value ci95 n`` (Wilson) and ``ci95_tasks n_tasks deff`` (`cluster_wilson`; None and 1.0
+        with fewer than two tasks).
+    """
+    k, n = int(successes.sum()), int(sizes.sum())
+    found = cluster_wilson(successes, sizes)
+    return {
+        "value": k / n if n else None,
+        "ci95": _plain(wilson(k, n)),
+        "n": n,
+        "ci95_tasks": None if found is None else (found.low, found.high),
+        "n_tasks": int((sizes > 0).sum()),
+        "deff": 1.0 if found is None else found.deff,
+    }
 
 
 def _share(k: int, n: int) -> float | None:

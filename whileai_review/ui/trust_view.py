@@ -10,6 +10,7 @@ from whileai_review.charts.checks import trust_checks
 from whileai_review.charts.confusion import confusion_figure
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.slices import MEASURES, floor_words, slices_figure
+from whileai_review.intervals import quoted
 from whileai_review.report import (
     count,
     interval_percent,
@@ -249,7 +250,7 @@ def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
     for name, half in report["held_out_halves"].items():
         value = percent(half["agreement"], half["n"])
         if half["n"]:
-            value += f" {interval_percent(half['ci95'], half['n'])}"
+            value += f" {interval_percent(quoted(half), half['n'])}"
         lines.append([f"Agreement on half {name} of the tasks", value, count(half["n"])])
     for key, words in (("gold_1", "gold passes"), ("gold_0", "gold failures")):
         part = report["length_sensitivity"][key]
@@ -264,7 +265,7 @@ def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
     lines.append([f"Labelled rows left out for a fractional reward ({limit})", value, ""])
     lines.append(["Labelled rows without a verdict", count(skipped["unscored"]), ""])
     fails = report["judge_fail_right"]
-    value = f"{percent(fails['value'], fails['n'])} {interval_percent(fails['ci95'], fails['n'])}"
+    value = f"{percent(fails['value'], fails['n'])} {interval_percent(quoted(fails), fails['n'])}"
     lines.append(["A “fail” of the judge is right", value, count(fails["n"])])
     return lines + _attack_lines(report)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from whileai_review.intervals import quoted
 from whileai_review.report import (
     SMALL_N,
     count,
@@ -38,7 +39,7 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
         bold, grey = _one_class(report), _grey(report)
     elif state == "passes":
         bold = (
-            f"Agrees {_share(agreement['agreement'], agreement['ci95'], agreement['n'])}, kappa "
+            f"Agrees {_share(agreement['agreement'], quoted(agreement), agreement['n'])}, kappa "
             f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}; "
             f"misses {_missed_words(report)}."
         )
@@ -48,7 +49,7 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
         grey = _grey(report)
     else:
         bold = (
-            f"Agrees {_share(agreement['agreement'], agreement['ci95'], agreement['n'])}, "
+            f"Agrees {_share(agreement['agreement'], quoted(agreement), agreement['n'])}, "
             f"n={count(agreement['n'])}: {_why_not_shown(report)}."
         )
         grey = _grey(report)
@@ -103,9 +104,9 @@ def _grey(report: dict[str, Any]) -> str:
     parts = []
     if wrong["n"] and agreement["n_gold_fail"]:  # without a gold failure no pass can be wrong
         share = f"{percent(wrong['value'], max(wrong['n'], SMALL_N))} of its passes are wrong"
-        parts.append(f"{share} {interval_percent(wrong['ci95'], wrong['n'])}")
+        parts.append(f"{share} {interval_percent(quoted(wrong), wrong['n'])}")
     if j["value"] is not None:
-        parts.append(f"J {number2(j['value'])} {interval2(j['ci95'])}")
+        parts.append(f"J {number2(j['value'])} {interval2(quoted(j))}")
     parts.append(
         f"n={count(agreement['n'])} rows, {plural(report['n_tasks'], 'task')}, {gold_words(report)}"
     )
@@ -171,7 +172,8 @@ def _against_constant(report: dict[str, Any]) -> str:
 def _why_not_shown(report: dict[str, Any]) -> str:
     reason = report["state_reason"]
     floors, agreement = report["floors"], report["agreement"]
-    if agreement["ci95"][0] < floors["min_agreement"]:
+    bounds = quoted(agreement)
+    if bounds is not None and bounds.low < floors["min_agreement"]:
         return f"the interval reaches below the floor of {percent(floors['min_agreement'])}"
     if reason.startswith("kappa"):
         kappa = f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}"
@@ -189,7 +191,7 @@ def _missed_words(report: dict[str, Any]) -> str:
 
 
 def _missed(report: dict[str, Any]) -> tuple[float, float] | None:
-    interval = report["tnr"]["ci95"]
+    interval = quoted(report["tnr"])
     return None if interval is None else (1 - interval[1], 1 - interval[0])
 
 

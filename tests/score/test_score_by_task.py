@@ -1,0 +1,70 @@
+"""Reports know that rollouts of a task resemble each other."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whileai_review import judge_agreement, judge_trust
+from whileai_review.intervals import cluster_wilson, wilson
+
+BILLING = Path(__file__).parents[1] / "conformance" / "rows" / "billing.jsonl"
+
+
+def rows_of(tasks):
+    """Rows of tasks, each a list of (judge, gold)."""
+    return [
+        {"task_id": f"t{n}", "rollout_index": i, "reward": judge, "gold_reward": gold}
+        | {"gold_kind": "human"}
+        for n, rollouts in enumerate(tasks)
+        for i, (judge, gold) in enumerate(rollouts)
+    ]
+
+
+def test_eight_copies_of_a_rollout_are_one_task_each():
+    tasks = [[(1, 1)] * 8] * 16 + [[(1, 0)] * 8] * 4
+    agreement = judge_agreement(rows_of(tasks))
+    assert agreement["ci95"] == wilson(128, 160)
+    assert agreement["n_tasks"] == 20
+    # By hand: V = 20/19 * (16 * 1.6^2 + 4 * 6.4^2) / 160^2 = .0084211; p q / n = .001; 8.42.
+    assert agreement["deff"] == pytest.approx(8.4211, abs=1e-4)
+    low, high = agreement["ci95_tasks"]
+    assert low < agreement["ci95"][0] - 0.1 and high > agreement["ci95"][1]
+
+
+def test_every_share_of_the_recipe_says_its_tasks():
+    rows = [json.loads(line) for line in BILLING.read_text().splitlines()]
+    report = judge_trust(rows)
+    shares = [report[name] for name in ("tpr", "tnr", "reward_in_error", "judge_fail_right")]
+    assert [share["n"] for share in shares] == [148, 73, 182, 39]
+    by_task = {}
+    for row in rows:
+        if row.get("gold_reward") in (0, 1) and row.get("reward") in (0, 1):
+            cell = by_task.setdefault(row["scenario_id"], [0, 0])
+            cell[0] += row["reward"] == 1 and row["gold_reward"] == 0
+            cell[1] += row["reward"] == 1
+    expected = cluster_wilson(*zip(*by_task.values(), strict=True))
+    assert report["reward_in_error"]["ci95_tasks"] == expected[:2]
+    assert report["reward_in_error"]["n_tasks"] == expected.n_tasks
+    # statistics.md 2 has 67% [60, 73] for the constant: the interval by task.
+    assert [round(x, 2) for x in report["baseline"]["ci95_tasks"]] == [0.60, 0.73]
+
+
+def test_all_rows_of_one_task_have_no_interval_by_task():
+    report = judge_trust(rows_of([[(1, 1)] * 40 + [(1, 0)] * 20 + [(0, 0)] * 20]))
+    assert report["agreement"]["ci95_tasks"] is None
+    assert report["j"]["ci95_tasks"] is None
+    assert report["tnr"]["n_tasks"] == 1
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)))
+def test_any_tasks_give_bounds_around_the_share(tasks):
+    report = judge_trust(rows_of(tasks))
+    for name in ("tpr", "tnr", "reward_in_error", "judge_fail_right"):
+        share = report[name]
+        if share["ci95_tasks"] is not None:
+            low, high = share["ci95_tasks"]
+            assert 0 <= low <= share["value"] <= high <= 1
+            assert share["deff"] >= 1
