@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import binomtest
 
 from whileai_review import judge_trust, work
+from whileai_review.intervals import cluster_wilson
 from whileai_review.store import NotFoundError, RefusedError
 from whileai_review.work import drawing, measuring, pool
 
@@ -73,6 +74,13 @@ def test_slices_of_the_action_criterion_read_as_published(store, recipe):
     assert [round(x, 3) for x in big["false_pass_ci95"]] == [0.824, 1.0]
     assert [round(100 * x) for x in big["error_ci95"]] == [11, 25]
     assert [round(100 * x) for x in small["error_ci95"]] == [31, 51]
+    by_task = {}
+    for row in map(json.loads, RECIPE.read_text().splitlines()):
+        if row["regime"] == "SMALL" and row.get("gold_action") == 0:
+            by_task.setdefault(row["scenario_id"], []).append(row["judge_action"] == 1)
+    expected = cluster_wilson(*zip(*((sum(t), len(t)) for t in by_task.values()), strict=True))
+    assert tuple(small["false_pass_ci95_tasks"]) == expected[:2]
+    assert (found["all"]["n"], found["all"]["n_tasks"]) == (222, 74)
     assert [round(x, 3) for x in big["agreement_ci95"]] == [0.706, 0.854]
     assert list(small["agreement_ci95"]) == pytest.approx(wilson(69, 108))
     assert found["criterion"] == "action"

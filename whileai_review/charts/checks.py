@@ -43,19 +43,25 @@ class Check(NamedTuple):
     help: str
     note: str = ""
     """A line under the table."""
+    tasks: str = ""
 
 
 def trust_checks(report: Mapping[str, Any]) -> list[Check]:
     """Return the lines for a trust report, in the order in which they are read."""
+    agreement = report["agreement"]
+    lines = [
+        (_agreement(report), agreement),
+        (_kappa(report), agreement),
+        (_tnr(report), report["tnr"]),
+        (_tpr(report), report["tpr"]),
+        (_youden(report), report["j"]),
+        (_error(report), report["reward_in_error"]),
+        (_baseline(report), report["baseline"]),
+        (_length(report), {}),
+    ]
     return [
-        _agreement(report),
-        _kappa(report),
-        _tnr(report),
-        _tpr(report),
-        _youden(report),
-        _error(report),
-        _baseline(report),
-        _length(report),
+        check._replace(tasks=count(about["n_tasks"]) if about.get("n") else "")
+        for check, about in lines
     ]
 
 

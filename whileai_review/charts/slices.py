@@ -24,6 +24,7 @@ from whileai_review.charts.theme import (
     nothing_to_draw,
 )
 from whileai_review.defaults import LEAK_WARN, MIN_AGREEMENT
+from whileai_review.intervals import wider
 from whileai_review.report import SMALL_N, count, interval_percent, percent
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def slices_figure(
         return nothing_to_draw("no row with this field has both a verdict and a label", dark)
     places = _places(bool(whole), len(lines))
     longest = max(
-        len(_text(each[what.n], each[what.rate], each[what.interval], _hits(each, what)))
+        len(_text(each[what.n], each[what.rate], _quoted(each, what), _hits(each, what)))
         for each in drawn
     )
     right = max(NUMBERS_PX, round(longest * MONO_PX * MONO_WIDTH) + 20)
@@ -143,6 +144,10 @@ def slices_figure(
     if what.floor is not None:
         figure.add_vline(x=what.floor, line={"color": FLOOR, "width": 1.5})
     return figure
+
+
+def _quoted(line: Mapping[str, Any], what: Measure) -> Any:
+    return wider(line[what.interval], line.get(f"{what.interval}_tasks"))
 
 
 def floor_words(measure: str) -> str:
@@ -191,7 +196,7 @@ def _places(has_whole: bool, n: int) -> list[int]:
 
 
 def _line(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure, dark: bool) -> None:
-    n, rate, interval = line[what.n], line[what.rate], line[what.interval]
+    n, rate, interval = line[what.n], line[what.rate], _quoted(line, what)
     hits = _hits(line, what)
     if n >= SMALL_N and interval is not None:
         _mark(figure, y, line, name, what)
@@ -199,7 +204,7 @@ def _line(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure, da
 
 
 def _mark(figure: go.Figure, y: str, line: Mapping, name: str, what: Measure) -> None:
-    rate, (low, high) = line[what.rate], line[what.interval]
+    rate, (low, high) = line[what.rate], _quoted(line, what)
     way = direction((low, high), what.floor, what.more_is_better)
     colour = {"up": PASS, "down": FAIL, "unclear": UNCLEAR}[way]
     n = line[what.n]

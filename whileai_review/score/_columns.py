@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -97,11 +98,11 @@ class TrustColumns:
     def from_dicts(cls, own: Sequence[dict], gold: str, reward: str = "reward") -> TrustColumns:
         """:meth:`from_rows` for rows that are known to be dicts."""
         raw = _bulk.raw_columns(own, reward, gold)
-        tasks, task = _codes(raw.task_keys)
+        tasks, task = codes(raw.task_keys)
         judge, fraction = _bulk.verdict_codes(raw.rewards)
         golds, _ = _bulk.verdict_codes(raw.golds)
-        kinds, kind = _codes(raw.kinds)
-        names, name = _codes(raw.signatures)
+        kinds, kind = codes(raw.kinds)
+        names, name = codes(raw.signatures)
         labels = _LabelWatch()
         for row in raw.labelled:
             labels.see(row, read.verdict(row.get(gold)) is not None)
@@ -168,9 +169,9 @@ class _LabelWatch:
             self.without_gold += not has_gold
 
 
-def _codes(values: list[str]) -> tuple[list[str], np.ndarray]:
+def codes(values: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
     """Distinct values in order of appearance, and each value's position among them."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, values), dtype=np.intp, count=len(values))
     return list(numbers), codes
 

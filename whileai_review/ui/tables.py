@@ -98,13 +98,14 @@ def link(text: str, page: str, **params: object) -> Markup:
 
 
 def show_checks(checks: Sequence[Check]) -> None:
-    """Draw the checks of a judge: value, 95%, floor, n, and the state as a shape."""
+    """Draw the checks of a judge: value, 95%, floor, rows, tasks and the state as a shape."""
     columns = [
         Column("check", "wrap"),
         Column("value", "number"),
         Column("95%", "number"),
         Column("floor", "number"),
-        Column("n", "number"),
+        Column("rows", "number"),
+        Column("tasks", "number"),
         Column("state"),
     ]
     show_table(
@@ -116,6 +117,7 @@ def show_checks(checks: Sequence[Check]) -> None:
                 check.interval,
                 check.floor,
                 check.n,
+                check.tasks,
                 f"{SHAPE.get(check.way, '')} {check.state}".strip(),
             ]
             for check in checks

@@ -10,7 +10,7 @@ from whileai_review.charts.checks import trust_checks
 from whileai_review.charts.confusion import confusion_figure
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.slices import MEASURES, floor_words, slices_figure
-from whileai_review.intervals import quoted
+from whileai_review.intervals import quoted, wider
 from whileai_review.report import (
     count,
     interval_percent,
@@ -206,7 +206,8 @@ def _offer_first_labels(store: Store, report: Mapping[str, Any]) -> None:
 def _slices_table(run: int, field: str, lines: list[dict]) -> None:
     columns = [
         Column(visible(field), "wrap"),
-        Column("n", "number"),
+        Column("rows", "number"),
+        Column("tasks", "number"),
         Column("false passes", "number"),
         Column("false-pass rate", "number"),
         Column("95%", "number"),
@@ -219,6 +220,7 @@ def _slices_table(run: int, field: str, lines: list[dict]) -> None:
             [
                 visible(line["value"]),
                 count(line["n"]),
+                count(line["n_tasks"]),
                 _read_link(run, field, line),
                 *_share(line["false_passes"], line["n_gold_fail"], line, "false_pass"),
                 *_share(line["wrong_passes"], line["n_judge_pass"], line, "error"),
@@ -242,7 +244,9 @@ def _share(hits: int, n: int, line: dict, name: str) -> tuple[str, str]:
     text = percent(line[f"{name}_rate"], n)
     if " of " in text or not n:
         return f"{count(hits)} of {count(n)}", ""
-    return f"{text} of {count(n)}", interval_percent(line[f"{name}_ci95"], n)
+    return f"{text} of {count(n)}", interval_percent(
+        wider(line[f"{name}_ci95"], line[f"{name}_ci95_tasks"]), n
+    )
 
 
 def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:

@@ -6,7 +6,6 @@ command that asks again reads it. Runs of many rows are computed in the process 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from types import NoneType
 from typing import Any
@@ -15,8 +14,9 @@ import numpy as np
 import orjson
 
 from whileai_review import __version__
-from whileai_review.intervals import wilson
-from whileai_review.score._columns import NO_VERDICT, TrustColumns
+from whileai_review.resample import task_cells
+from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes
+from whileai_review.score.agreement import task_share
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
 from whileai_review.store import NotFoundError, Store, field_text, open_store
 from whileai_review.work import pool
@@ -120,22 +120,30 @@ def slices(
 
     Returns ``{"field", "criterion", "all", "rows": [...]}``, most false passes first; `all` and
     each line have ``value, n, agreement, agreement_ci95, always_pass, n_gold_fail, false_passes, false_pass_rate,
-    false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95`` (Wilson, 95%).
+    false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95, n_tasks`` (Wilson, 95%)
+    and each interval by task, ``*_ci95_tasks``. Quote the wider.
     """
     key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
     ids, values = store.field_values(key[0], field)
     if not set(map(type, values)) <= {str, NoneType}:  # 1 and 1.0 are one key, and two texts
         values = [field_text(value) for value in values]
-    group = dict(zip(ids, values, strict=True))
-    counts: dict[str, dict[str, int]] = {}
-    for name, rows in cells.items():
-        for value, n in Counter(map(group.__getitem__, rows)).items():
-            of = counts.setdefault(field_text(value), dict.fromkeys(CELLS, 0))
-            of[name] += n
-    lines = [_slice(value, of) for value, of in counts.items()]
+    names, value_of = codes(values)
+    tasks, task_of = codes(store.tasks_of(key[0])[1])
+    places = [np.searchsorted(ids, cells[name]) for name in CELLS]
+    cell = np.repeat(np.arange(len(CELLS)), [len(found) for found in places])
+    at = np.concatenate(places)
+    # A part is a task's rows of one value; a sorted list of them holds a value's tasks together.
+    parts, part = np.unique(value_of[at] * len(tasks) + task_of[at], return_inverse=True)
+    counts = task_cells(part, cell, len(CELLS), len(parts))
+    ends = np.searchsorted(parts, np.arange(len(names) + 1) * len(tasks))
+    lines = [
+        _slice(field_text(value), counts[start:end])
+        for value, start, end in zip(names, ends[:-1], ends[1:], strict=True)
+        if start < end
+    ]
     lines.sort(key=lambda line: (-line["false_passes"], line["value"]))
-    whole = {name: len(rows) for name, rows in cells.items()}
+    whole = task_cells(task_of[at], cell, len(CELLS), len(tasks))
     return {"field": field, "criterion": key[3], "all": _slice("all", whole), "rows": lines}
 
 
@@ -289,23 +297,27 @@ def _coverage(n_rows: int, labels: Any) -> dict[str, int]:
     }
 
 
-def _slice(value: str, of: dict[str, int]) -> dict:
-    n = sum(of.values())
-    agreeing = of["tp"] + of["tn"]
-    failures, passes = of["fp"] + of["tn"], of["fp"] + of["tp"]
-    wrong = of["fp"]
+def _slice(value: str, per_task: np.ndarray) -> dict:
+    tp, fp, fn, tn = per_task.T
+    agreeing = task_share(tp + tn, per_task.sum(axis=1))
+    leaked, wrong = task_share(fp, fp + tn), task_share(fp, fp + tp)
+    n = agreeing["n"]
     return {
         "value": value,
         "n": n,
-        "agreement": agreeing / n if n else None,
-        "agreement_ci95": wilson(agreeing, n),
-        "always_pass": (n - failures) / n if n else None,
-        "n_gold_fail": failures,
-        "false_passes": wrong,
-        "false_pass_rate": wrong / failures if failures else None,
-        "false_pass_ci95": wilson(wrong, failures),
-        "n_judge_pass": passes,
-        "wrong_passes": wrong,
-        "error_rate": wrong / passes if passes else None,
-        "error_ci95": wilson(wrong, passes),
+        "n_tasks": agreeing["n_tasks"],
+        "agreement": agreeing["value"],
+        "agreement_ci95": agreeing["ci95"],
+        "agreement_ci95_tasks": agreeing["ci95_tasks"],
+        "always_pass": (n - leaked["n"]) / n if n else None,
+        "n_gold_fail": leaked["n"],
+        "false_passes": int(fp.sum()),
+        "false_pass_rate": leaked["value"],
+        "false_pass_ci95": leaked["ci95"],
+        "false_pass_ci95_tasks": leaked["ci95_tasks"],
+        "n_judge_pass": wrong["n"],
+        "wrong_passes": int(fp.sum()),
+        "error_rate": wrong["value"],
+        "error_ci95": wrong["ci95"],
+        "error_ci95_tasks": wrong["ci95_tasks"],
     }
