@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from whileai_review import judge_trust
+from whileai_review.intervals import quoted
 from whileai_review.report import count, interval_percent, percent
 from whileai_review.store import open_store
 
@@ -108,7 +109,7 @@ def test_label_undo_kill_trust_queue_and_link(serve_demo, new_page, wait_until):
     assert after == before
     shown = open_trust(page, server, run_id)
     agreement = after["agreement"]
-    line = [percent(agreement["agreement"]), interval_percent(agreement["ci95"])]
+    line = [percent(agreement["agreement"]), interval_percent(quoted(agreement))]
     assert re.search(r"Agreement.*" + r"\s+.*".join(map(re.escape, line)), shown, re.S)
     assert count(agreement["n"]) in shown
     assert shown.split("Read the")[0].split() == trust_before.split("Read the")[0].split()
