@@ -1,12 +1,14 @@
 """Intervals and tests against statsmodels, scipy and published numbers."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import betaln
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import (
@@ -204,3 +206,87 @@ def test_a_judge_at_the_floor_passes_in_at_most_three_percent(n_tasks, size, icc
     # 3% and two standard errors of 3,000 draws.
     assert np.mean(by_task) <= 0.0365
     assert icc == 0.1 or np.mean(by_row) > np.mean(by_task) + 0.015
+
+
+def test_whole_tasks_change_sign():
+    # By hand: the 8 patterns of 2, 1, 1 give 4, 2, 2, 0 and their negatives; 2 is seen.
+    assert intervals.sign_flip_p(np.array([2, 1, -1])) == pytest.approx(6 / 8)
+    assert intervals.sign_flip_p(np.array([])) == 1.0
+    assert intervals.sign_flip_p(np.array([0, 0])) == 1.0
+
+
+@given(st.lists(st.integers(-4, 4), max_size=10))
+def test_the_sign_flip_is_the_count_of_all_patterns(differences):
+    sums = [
+        sum(sign * d for sign, d in zip(signs, differences, strict=True))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    expected = np.mean([abs(total) >= abs(sum(differences)) for total in sums])
+    assert intervals.sign_flip_p(np.array(differences)) == pytest.approx(expected)
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_with_one_row_a_task_the_sign_flip_is_mcnemar(first, second):
+    found = intervals.sign_flip_p(np.array([1] * first + [-1] * second))
+    assert found == pytest.approx(intervals.mcnemar_p(first, second), rel=1e-9)
+
+
+def test_many_tasks_have_the_normal_value():
+    rng = np.random.default_rng(3)
+    differences = rng.integers(-2, 4, size=3_900)
+    flips = rng.choice([-1, 1], size=(4_000, len(differences))) @ differences
+    mean = np.abs(flips) >= 150
+    differences[: abs(differences.sum() - 150)] -= np.sign(differences.sum() - 150)
+    assert differences.sum() == 150
+    assert intervals.sign_flip_p(differences) == pytest.approx(mean.mean(), abs=0.02)
+
+
+@given(tasks.filter(lambda found: len(found) > 1))
+def test_a_cluster_difference_has_the_robust_variance_of_statsmodels(found):
+    differences, sizes = map(list, zip(*found, strict=True))
+    low, high = intervals.cluster_difference(differences, sizes)
+    values = [float(i < d) for d, m in found for i in range(m)]
+    groups = [task for task, (_, m) in enumerate(found) for _ in range(m)]
+    if 0 < sum(differences) < sum(sizes):
+        fit = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups})
+        half = stats.t.ppf(0.975, len(found) - 1) * fit.bse[0]
+        mean = sum(differences) / sum(sizes)
+        assert (low, high) == pytest.approx((max(mean - half, -1), min(mean + half, 1)))
+
+
+@given(counts)
+def test_a_confidence_sequence_is_wider_than_wilson_and_around_the_share(kn):
+    k, n = kn[0] % 5_000, 5_000
+    low, high = intervals.confidence_sequence(k, n)
+    wilson = intervals.wilson(k, n)
+    assert 0 <= low <= wilson.low <= k / n <= wilson.high <= high <= 1
+    # Its bounds solve ln B(1+k, 1+n-k) - k ln p - (n-k) ln(1-p) = ln 20.
+    for p in (low, high):
+        if 0 < p < 1:
+            value = betaln(1 + k, 1 + n - k) - k * math.log(p) - (n - k) * math.log(1 - p)
+            assert value == pytest.approx(math.log(20), abs=1e-5)
+
+
+def test_a_confidence_sequence_reads_as_published():
+    # statistics.md 6: 71 of 82 gives [.71, .96] instead of [.78, .92].
+    low, high = intervals.confidence_sequence(71, 82)
+    assert (round(low, 2), round(high, 2)) == (0.71, 0.96)
+    assert intervals.confidence_sequence(0, 0) is None
+    for k, n, alpha in ((3, 2, 0.05), (-1, 2, 0.05), (1, 2, 0.0), (1, 2, 1.0)):
+        with pytest.raises(ValueError, match="need 0 <= k <= n|alpha"):
+            intervals.confidence_sequence(k, n, alpha)
+
+
+@pytest.mark.simulation
+def test_a_judge_at_the_floor_hardly_ever_passes_however_often_one_looks():
+    # statistics.md 6: ever at .80 over 1,200 looks 0.8%; Wilson at every look over 10%.
+    rng = np.random.default_rng(6)
+    looks = range(20, 401)
+    totals = (rng.random((400, 400)) < 0.8).cumsum(axis=1)
+    ever = [
+        any(intervals.confidence_sequence(int(t[n - 1]), n).low >= 0.8 for n in looks[::5])
+        for t in totals[:150]
+    ]
+    naive = [any(intervals.wilson(int(t[n - 1]), n).low >= 0.8 for n in looks) for t in totals]
+    assert np.mean(ever) <= 0.05
+    assert np.mean(naive) > 0.10

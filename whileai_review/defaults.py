@@ -41,6 +41,10 @@ PROBE_MIN_N = 20
 SAMPLE = 40
 """Rows re-judged by the perturbation pass and by each probe."""
 
+GOOD_TPR, GOOD_TNR = 0.95, 0.92
+"""A good judge, whose kappa at a run's base rate stands beside the measured one (whileai-review,
+statistics 3)."""
+
 POWER = 0.8
 """Chance of seeing an effect that is there (Cohen 1988)."""
 

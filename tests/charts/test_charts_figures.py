@@ -264,7 +264,7 @@ def test_the_table_of_checks_reads_as_the_recipe(recipe):
 
 def test_the_constant_judge_is_compared_by_a_paired_test(recipe):
     note = next(c.note for c in trust_checks(recipe) if c.name.startswith("Always"))
-    assert note == "+4 points [−1, +10] against the judge, p=.20"
+    assert note == "+4 points [−2, +10] against the judge, p=.20"
 
 
 def test_nothing_measured_shows_no_number_and_no_shape(nothing):

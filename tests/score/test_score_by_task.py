@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from whileai_review import judge_agreement, judge_trust
 from whileai_review.intervals import cluster_wilson, wilson
@@ -68,3 +69,22 @@ def test_any_tasks_give_bounds_around_the_share(tasks):
             low, high = share["ci95_tasks"]
             assert 0 <= low <= share["value"] <= high <= 1
             assert share["deff"] >= 1
+
+
+def test_the_paired_test_against_the_constant_knows_tasks():
+    # The judge is wrong on all four rollouts of five of 20 tasks, where "pass" is right.
+    tasks = [[(0, 1)] * 4] * 5 + [[(1, 1)] * 4] * 12 + [[(0, 0)] * 4] * 3
+    base = judge_trust(rows_of(tasks))["baseline"]
+    # By row 20 against 12 (exact McNemar .22), by task 5 against 3 (sign test .73).
+    assert base["discordant"] == [20, 12]
+    assert round(base["p_value"], 2) == 0.22
+    assert base["p_value_tasks"] == pytest.approx(binomtest(5, 8).pvalue)
+    low, high = base["difference_ci95_tasks"]
+    assert low < base["difference_ci95"][0] < 0.1 < base["difference_ci95"][1] < high
+
+
+def test_a_good_judge_at_the_same_base_rate_is_beside_kappa():
+    # statistics.md 3: TPR .95, TNR .92 give kappa .75 where 90% pass.
+    report = judge_trust(rows_of([[(1, 1)]] * 90 + [[(1, 0)]] * 10))
+    assert round(report["kappa_of_a_good_judge"], 2) == 0.75
+    assert judge_trust(rows_of([[(1, 1)]] * 9))["kappa_of_a_good_judge"] is None

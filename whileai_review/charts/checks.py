@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from whileai_review.charts.slices import direction
-from whileai_review.defaults import LEAK_WARN
-from whileai_review.intervals import quoted
+from whileai_review.defaults import GOOD_TNR, GOOD_TPR, LEAK_WARN
+from whileai_review.intervals import quoted, quoted_p, wider
 from whileai_review.report import (
     NONE,
     count,
@@ -94,7 +94,16 @@ def _kappa(report: Mapping[str, Any]) -> Check:
         "Agreement beyond what two graders with these pass rates reach by chance: 0 is chance, "
         "1 is perfect (Cohen 1960). Floor .60: “substantial” (Landis & Koch 1977). It falls "
         "when nearly all rows pass, even for a good judge.",
+        note=_good_kappa(report),
     )
+
+
+def _good_kappa(report: Mapping[str, Any]) -> str:
+    good = report["kappa_of_a_good_judge"]
+    if good is None:
+        return ""
+    tpr, tnr = percent(GOOD_TPR), percent(GOOD_TNR)
+    return f"a judge with TPR {tpr} and TNR {tnr} would get {number2(good)} at this base rate"
 
 
 def _tnr(report: Mapping[str, Any]) -> Check:
@@ -148,15 +157,15 @@ def _error(report: Mapping[str, Any]) -> Check:
 def _baseline(report: Mapping[str, Any]) -> Check:
     baseline = report["baseline"]
     verdict = baseline["verdict"] or "pass"
-    p, difference = baseline["p_value"], baseline["difference"]
+    p, difference = quoted_p(baseline), baseline["difference"]
     way, words = "unclear", "no different"
     if p is not None and p < ALPHA and difference:
         way, words = ("up", "judge is better") if difference < 0 else ("down", "judge is worse")
     note = ""
+    bounds = wider(baseline["difference_ci95"], baseline["difference_ci95_tasks"])
     if difference is not None:
         note = (
-            f"{points(difference)} points {interval_points(baseline['difference_ci95'])} "
-            f"against the judge, {p_value(p)}"
+            f"{points(difference)} points {interval_points(bounds)} against the judge, {p_value(p)}"
         )
     return Check(
         f"Always “{verdict}”",
@@ -167,8 +176,9 @@ def _baseline(report: Mapping[str, Any]) -> Check:
         way if baseline["n"] else "",
         words if baseline["n"] else "",
         "What a judge would agree that always gives the more frequent verdict, on the same "
-        "rows. The difference is the constant’s agreement minus the judge’s; the p-value is an "
-        "exact McNemar test on the rows on which only one of the two is right.",
+        "rows. The difference is the constant’s agreement minus the judge’s; the p-value is the "
+        "larger of an exact McNemar test on the rows on which only one of the two is right, and of "
+        "the same by task.",
         note,
     )
 

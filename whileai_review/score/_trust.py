@@ -17,7 +17,14 @@ from whileai_review.defaults import (
     MIN_AGREEMENT,
     MIN_KAPPA,
 )
-from whileai_review.intervals import mcnemar_p, newcombe_sum, paired_difference, wilson
+from whileai_review.intervals import (
+    cluster_difference,
+    mcnemar_p,
+    newcombe_sum,
+    paired_difference,
+    sign_flip_p,
+    wilson,
+)
 from whileai_review.report import number2, percent, plural
 from whileai_review.resample import MIN_CI_TASKS, bootstrap_totals, percentile_interval
 from whileai_review.score._columns import TrustColumns
@@ -25,6 +32,7 @@ from whileai_review.score._length import length_sensitivity
 from whileai_review.score._state import trust_state
 from whileai_review.score.agreement import (
     agreement_from_columns,
+    kappa_at,
     leak_warning,
     missing_half,
     one_class_line,
@@ -75,6 +83,7 @@ def trust_numbers(
         "agreement": agreement,
         **_rates(columns.per_task),
         "baseline": _baseline(columns.per_task),
+        "kappa_of_a_good_judge": kappa_at(agreement["gold_pass_rate"]),
         "person_against_rule": agreement["person_against_rule"],
         "held_out_halves": _halves(columns, allow_model_gold),
         "length_sensitivity": length_sensitivity(
@@ -138,13 +147,16 @@ def _baseline(per_task: np.ndarray) -> dict[str, Any]:
     right = task_share(cells[0] + cells[2], per_task.sum(axis=1))
     n = right["n"]
     interval = paired_difference(both, only_baseline, only_judge, neither)
+    by_task = cluster_difference(cells[0] - cells[1], per_task.sum(axis=1))
     return {
         "verdict": ("pass" if passes else "fail") if n else None,
         "agreement": right.pop("value"),
         **right,
         "difference": (only_baseline - only_judge) / n if n else None,
         "difference_ci95": None if interval is None else tuple(interval),
+        "difference_ci95_tasks": None if by_task is None else tuple(by_task),
         "p_value": mcnemar_p(only_baseline, only_judge) if n else None,
+        "p_value_tasks": sign_flip_p(cells[0] - cells[1]) if n else None,
         "discordant": [only_baseline, only_judge],
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whileai_review.defaults import LEAK_WARN, MIN_LABELS
+from whileai_review.defaults import GOOD_TNR, GOOD_TPR, LEAK_WARN, MIN_LABELS
 from whileai_review.intervals import cluster_wilson, wilson
 from whileai_review.report import Report, number2, percent, plural
 from whileai_review.resample import (
@@ -157,6 +157,24 @@ def kappa_of(cells: np.ndarray) -> np.ndarray:
         observed = (tp + tn) / n
         chance = ((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)) / (n * n)
         return np.where(chance < 1, (observed - chance) / (1 - chance), np.nan)
+
+
+def kappa_at(base_rate: float | None, tpr: float = GOOD_TPR, tnr: float = GOOD_TNR) -> float | None:
+    """Kappa of a judge with these rates where this share passes; None without a class.
+
+    Kappa falls when nearly all rows are of one class, for a good judge as well: this is what
+    a measured one is to be read beside.
+
+    Examples
+    --------
+    >>> [round(kappa_at(share), 2) for share in (0.65, 0.90, 0.95, 0.97, 0.99)]
+    [0.87, 0.75, 0.62, 0.5, 0.26]
+    """
+    if base_rate is None or not 0 < base_rate < 1:
+        return None
+    fails = 1 - base_rate
+    cells = [tpr * base_rate, (1 - tnr) * fails, (1 - tpr) * base_rate, tnr * fails]
+    return float(kappa_of(np.array(cells)))
 
 
 def _measures(per_task: np.ndarray) -> dict[str, Any]:

@@ -60,7 +60,10 @@ class JudgeTrustReport(Report):
         The judge that always answers the gold majority, on the same rows: ``verdict
         agreement ci95 n``, and against the judge ``difference`` (baseline minus judge),
         ``difference_ci95``, ``p_value`` (exact McNemar), ``discordant`` ([only the
-        baseline right, only the judge right]).
+        baseline right, only the judge right]); by task ``ci95_tasks n_tasks deff``,
+        ``difference_ci95_tasks``, ``p_value_tasks`` (whole tasks change sign).
+    kappa_of_a_good_judge : float or None
+        What a judge with TPR .95 and TNR .92 would get at this base rate.
     person_against_rule : dict
         As in :class:`~whileai_review.score.agreement.AgreementReport`.
     held_out_halves : dict

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whileai_review.intervals import quoted
+from whileai_review.intervals import quoted, quoted_p
 from whileai_review.report import (
     SMALL_N,
     count,
@@ -159,7 +159,7 @@ def _against_constant(report: dict[str, Any]) -> str:
     n = max(agreement["n"], SMALL_N)
     both = f"({percent(agreement['agreement'], n)} against {percent(baseline['agreement'], n)})"
     always = f"always answering “{baseline['verdict']}”"
-    p = baseline["p_value"]
+    p = quoted_p(baseline)
     if p is not None and p < BASELINE_P and baseline["difference"] < 0:
         return f"agrees more than {always} would {both}."
     if p is not None and p < BASELINE_P:
