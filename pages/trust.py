@@ -21,6 +21,7 @@ with page_of_store() as store:
         left, right = st.columns([11, 9], gap="large")
         with right:
             view.show_checks_of(report)
+            view.show_pass_rate(report)
         with left:
             view.show_confusion(report)
             view.show_slices(store, picked, report)

@@ -107,6 +107,9 @@ def test_the_recipe_reads_as_published(recipe):
         "(63% against 67%)." in said
     )
     assert "32% of its passes are wrong [25, 40] · J 0.04 [−0.07, 0.16]" in said
+    # statistics.md 10: PPI++, labels only, raw and struck through; the judge helps 0%.
+    assert "The judge helps 0%." in said and "J is not above 0" in said
+    assert "<s>82%</s>" in html(page())
     assert "Read the 58 false passes" in said
     assert "24 false alarms" in said
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from whileai_review import judge_trust, work
+from whileai_review import corrected_pass_rate, judge_trust, work
 from whileai_review.intervals import cluster_wilson
 from whileai_review.store import NotFoundError, RefusedError
 from whileai_review.work import drawing, measuring, pool
@@ -514,3 +514,41 @@ def test_a_review_needs_a_share_and_something_to_review(store, recipe, put, judg
     work.label_by_rule(store, run["id"], lambda row: row["reward"], "same")
     with pytest.raises(RefusedError, match="No row disagrees"):
         work.review_queue(store, run["id"])
+
+
+def test_the_corrected_rate_of_the_store_is_that_of_the_file(store, recipe):
+    rows = [json.loads(line) for line in RECIPE.read_text().splitlines()]
+    found = work.trust(store, recipe["id"])["corrected"]
+    expected = corrected_pass_rate(rows)
+    assert found["value"] == pytest.approx(expected["value"])
+    assert found["ci95"] == pytest.approx(expected["ci95"])
+    assert found["judge"]["counts"] is False
+
+
+def test_one_rollout_a_task_is_weighted_by_the_size_of_its_task(store, put):
+    # 40 tasks of one rollout pass, 10 of four fail: half of the 80 rows pass, 80% of the tasks.
+    rows = [
+        {"task_id": f"t{t}", "rollout_index": i, "prompt": "p", "final_text": "r", "reward": 1}
+        for t in range(50)
+        for i in range(1 if t < 40 else 4)
+    ]
+    run = put(rows)
+    queue = work.draw_queue(store, run["id"], "one_per_task", 50)
+    for row_id in store.queue_row_ids(queue["id"]):
+        task = store.row(row_id)["task"]
+        verdict = "pass" if int(task[1:]) < 40 else "fail"
+        store.add_label(row_id, "ana", verdict, f"n{row_id}", queue_id=queue["id"])
+    corrected = work.trust(store, run["id"], gold="human")["corrected"]
+    assert corrected["labels_only"]["value"] == pytest.approx(0.5)
+
+
+def test_labels_of_one_group_correct_no_rate_of_the_run(store, put):
+    rows = [
+        {"task_id": f"t{t}", "prompt": "p", "final_text": "r", "reward": 1, "regime": "AB"[t % 2]}
+        for t in range(20)
+    ]
+    run = put(rows)
+    queue = work.draw_queue(store, run["id"], "group", 5, field="regime", value="A")
+    row_id = store.queue_row_ids(queue["id"])[0]
+    store.add_label(row_id, "ana", "pass", "n1", queue_id=queue["id"])
+    assert work.trust(store, run["id"], gold="human")["corrected"] is None

@@ -183,10 +183,10 @@ def corrected_from_columns(
     labelled_tasks = labels["n_tasks"]
     interval = None
     if labelled_tasks >= MIN_LABELLED_TASKS:
-        interval = _interval(value, variance, labels, labelled_tasks, level)
+        interval = _interval(value, variance, labelled_tasks, level)
         if chance is not None:
-            labels["ci95_tasks"] = _interval(labels["value"], alone, labels, labelled_tasks, level)
-            labels["ci95"] = labels["ci95_tasks"]
+            own_interval = _interval(labels["value"], alone, labelled_tasks, level)
+            labels["ci95"] = labels["ci95_tasks"] = tuple(own_interval or (0.0, 1.0))
     j = _youden(columns)
     raw["counts"] = j["ci95"] is not None and j["ci95"][0] > 0
     report = CorrectedPassRate(
@@ -244,16 +244,14 @@ def _variance(per_task: np.ndarray) -> float:
     return tasks / (tasks - 1) * float(per_task @ per_task) if tasks > 1 else 0.0
 
 
-def _interval(
-    value: float, variance: float, labels: dict[str, Any], tasks: int, level: float
-) -> Interval | None:
+def _interval(value: float, variance: float, tasks: int, level: float) -> Interval | None:
     """Wilson at the rows that independent labels of this variance would be.
 
     The t of the labelled tasks: they alone say how far off the judge is.
     """
     z = t_quantile(level, tasks - 1)
     if variance <= 0 or not 0 < value < 1:  # no variation to measure: a task counts once
-        return wilson(round(value * tasks), tasks, z=z)
+        return wilson(value * tasks, tasks, z=z)
     rows = value * (1 - value) / variance
     return wilson(value * rows, rows, z=z)
 

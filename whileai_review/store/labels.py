@@ -266,7 +266,7 @@ class Labels(Family):
         self, run: int | str, criterion: str, with_people: bool = False
     ) -> list[tuple[Any, ...]]:
         """What gold is derived from: (row_id, verdict, annotator, kind, ts, chosen,
-        unblinded_at, label id) of every current label on this criterion; `with_people`: on
+        unblinded_at, label id, inclusion_p) of every current label on this criterion; `with_people`: on
         the rows only that a person labelled.
         """
         only = (
@@ -279,7 +279,7 @@ class Labels(Family):
                 tuple(line)
                 for line in conn.execute(
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
-                    f"l.unblinded_at, l.id FROM labels l {_CURRENT} WHERE l.run_id=:run "
+                    f"l.unblinded_at, l.id, l.inclusion_p FROM labels l {_CURRENT} WHERE l.run_id=:run "
                     f"AND l.criterion=:criterion {only if with_people else ''}ORDER BY l.id",
                     {"run": run_id, "criterion": criterion},
                 )

@@ -85,6 +85,11 @@ def term(name: str, help_text: str) -> Markup:
     )
 
 
+def struck(text: str) -> Markup:
+    """Return a number that is not to be quoted, struck through."""
+    return Markup(f"<s>{html_text(text)}</s>")
+
+
 def link(text: str, page: str, **params: object) -> Markup:
     """Return a link to a page of the app with these parameters.
 

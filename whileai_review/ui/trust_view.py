@@ -20,6 +20,7 @@ from whileai_review.report import (
     plural,
     points,
 )
+from whileai_review.score.corrected import helps_words
 from whileai_review.store import RefusedError, Store
 from whileai_review.ui import cache
 from whileai_review.ui.data import quiet, warn
@@ -30,6 +31,8 @@ from whileai_review.ui.tables import (
     link,
     show_checks,
     show_table,
+    struck,
+    term,
     two_by_two,
 )
 from whileai_review.ui.text import html_text, visible
@@ -48,6 +51,13 @@ MEASURE_WORDS = {
 }
 FIRST_LABELS = 30
 """Labels that tell a hopeless judge from one that is worth measuring."""
+
+_CORRECTED = (
+    "The judge’s pass rate on all rows plus its mean error on the labelled ones, the judge "
+    "weighted by how much it helps (PPI++, Angelopoulos et al. 2023), interval by task. Holds for "
+    "labels of rows drawn at random."
+)
+_STRUCK = " Its own rate is struck through: J is not above 0, so it says nothing of the truth."
 
 MOST_SLICES = 200
 """Lines of the table of slices; the values with the most false passes come first."""
@@ -101,6 +111,48 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
         if check.note:
             quiet(f"{check.name}: {check.note}")
     quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
+
+
+def show_pass_rate(report: Mapping[str, Any]) -> None:
+    """Draw what share of the run passes: corrected by labels, by labels alone, by the judge."""
+    found = report["corrected"]
+    if found is None or found["value"] is None:
+        return
+    own, raw, n_rows = found["labels_only"], found["judge"], found["n_rows"]
+    of_rows = [count(n_rows), count(found["n_tasks"])]
+    of_labels = [count(own["n"]), count(own["n_tasks"])]
+    lines: list[list[object]] = [
+        [
+            term("Corrected by labels", _CORRECTED),
+            percent(found["value"], n_rows),
+            interval_percent(found["ci95"], n_rows),
+            *of_rows,
+        ],
+        [
+            "Labels alone",
+            percent(own["value"], own["n"]),
+            interval_percent(quoted(own), own["n"]),
+            *of_labels,
+        ],
+        [
+            "Judge alone",
+            percent(raw["value"], raw["n"]),
+            interval_percent(quoted(raw), raw["n"]),
+            *of_rows,
+        ],
+    ]
+    if not raw["counts"]:
+        lines[2][1:3] = [struck(str(cell)) for cell in lines[2][1:3]]
+    st.markdown("##### How much of this run passes?")
+    heads = [Column("by", "wrap"), Column("value", "number"), Column("95%", "number")]
+    show_table([*heads, Column("rows", "number"), Column("tasks", "number")], lines)
+    words = helps_words(found["helps"])
+    quiet(words[0].upper() + words[1:] + "." + ("" if raw["counts"] else _STRUCK))
+    if report["gold_kind"] == "program" and own["n"] < n_rows:
+        quiet(
+            f"A rule labelled {count(own['n'])} of {count(n_rows)} rows, not at random: this holds "
+            "for rows like those."
+        )
 
 
 def show_confusion(report: Mapping[str, Any]) -> None:

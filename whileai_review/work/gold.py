@@ -28,6 +28,8 @@ class GoldLabels(NamedTuple):
         For `attach_labels`: key (the row's id in the store), label, annotator, kind, ts.
     chosen : dict
         Row id -> how the row was chosen, of the rows in `records`.
+    chances : dict
+        Row id -> the chance with which it was drawn; None where nobody knows.
     unclear, picked, unblinded : set of int
         Rows answered "can't tell"; picked because something looked wrong; answered after
         the judge or another label was seen. None of these is in `records`.
@@ -35,6 +37,7 @@ class GoldLabels(NamedTuple):
 
     records: list[dict]
     chosen: dict[int, str]
+    chances: dict[int, float | None]
     unclear: set[int]
     picked: set[int]
     unblinded: set[int]
@@ -65,12 +68,11 @@ def golds(store: Store, run: int | str, criterion: str) -> list[str]:
 
 def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) -> GoldLabels:
     """The labels of one gold that may enter an estimate, and those that may not."""
-    found = GoldLabels([], {}, set(), set(), set())
+    found = GoldLabels([], {}, {}, set(), set(), set())
     if gold is None:
         return found
-    for row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _ in store.gold_labels(
-        run, criterion
-    ):
+    for label in store.gold_labels(run, criterion):
+        row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _, chance = label
         if not belongs(gold, annotator, kind):
             continue
         if verdict not in _ZERO_ONE:
@@ -80,7 +82,7 @@ def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) 
         elif chosen not in ESTIMATING:
             found.picked.add(row_id)
         else:
-            found.chosen[row_id] = chosen
+            found.chosen[row_id], found.chances[row_id] = chosen, chance
             found.records.append(
                 {
                     "key": str(row_id),

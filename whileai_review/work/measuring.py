@@ -17,10 +17,11 @@ from whileai_review import __version__
 from whileai_review.resample import task_cells
 from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes
 from whileai_review.score.agreement import task_share
+from whileai_review.score.corrected import corrected_from_columns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
 from whileai_review.store import NotFoundError, Store, field_text, open_store
 from whileai_review.work import pool
-from whileai_review.work.gold import gold_by_row, gold_labels, golds
+from whileai_review.work.gold import GoldLabels, gold_by_row, gold_labels, golds
 from whileai_review.work.headlines import trust_headline
 
 NO_GRADER = 0
@@ -68,7 +69,8 @@ def trust(
     -------
     StoredTrustReport
         The keys of `judge_trust` (its ``disagreements`` stay in the store: `cell_rows`), and
-        ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text``.
+        ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text,
+        corrected`` (of `corrected_pass_rate`; None where the labels are of one group).
 
     Raises
     ------
@@ -225,6 +227,7 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
         "criterion": criterion,
         "revision": revision,
         "coverage": _coverage(len(cols), labels),
+        "corrected": _corrected(columns["id"], cols, labels),
         "n_cells": {name: len(rows) for name, rows in cells.items()},
         "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
         "n_disagreements": len(cells["fp"]) + len(cells["fn"]),
@@ -271,6 +274,17 @@ def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> Trus
         ),
         judge_names=list(names),
     )
+
+
+def _corrected(ids: Sequence[int], cols: TrustColumns, labels: GoldLabels) -> dict | None:
+    """The pass rate corrected by labels; None where they are of a group and not of the run."""
+    how = set(labels.chosen.values())
+    if "group" in how:
+        return None
+    chance = None
+    if "one_per_task" in how and all(labels.chances.values()):  # rows of large tasks are rarer
+        chance = np.array([labels.chances.get(row_id) or 1.0 for row_id in ids])
+    return corrected_from_columns(cols, chance)
 
 
 def _cells(ids: Sequence[int], cols: TrustColumns) -> dict[str, list[int]]:
