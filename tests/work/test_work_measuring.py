@@ -9,6 +9,7 @@ from whileai_review import corrected_pass_rate, judge_trust, work
 from whileai_review.intervals import cluster_wilson
 from whileai_review.store import NotFoundError, RefusedError
 from whileai_review.work import drawing, measuring, pool
+from whileai_review.work.headlines import plan_words
 
 RECIPE = Path(__file__).parents[2] / "data" / "recipe" / "recipe-run-1.jsonl"
 
@@ -552,3 +553,20 @@ def test_labels_of_one_group_correct_no_rate_of_the_run(store, put):
     row_id = store.queue_row_ids(queue["id"])[0]
     store.add_label(row_id, "ana", "pass", "n1", queue_id=queue["id"])
     assert work.trust(store, run["id"], gold="human")["corrected"] is None
+
+
+def test_what_is_not_shown_says_how_many_labels_are_missing(store, put):
+    # look.md: 87% of 82 rows: 48 more if the rate holds, 142 for an 80% chance; by task (a row
+    # each, Student's t of 81) a few more.
+    pairs = [(1, 1)] * 46 + [(0, 0)] * 25 + [(1, 0)] * 2 + [(0, 1)] * 9
+    report = measured(put, store, pairs)
+    assert report["state"] == "not_shown"
+    plan = report["plan"]
+    assert plan["if_it_holds"] >= 48 and plan["for_power"] >= 142
+    words = f"{plan['if_it_holds']} more labels if the rate holds, {plan['for_power']} for an 80%"
+    assert words in report["headline"]["grey"]
+
+
+def test_one_more_label_is_one_label():
+    assert plan_words({"if_it_holds": 1, "for_power": None}) == "1 more label if the rate holds"
+    assert plan_words({"if_it_holds": None, "for_power": None}) == ""

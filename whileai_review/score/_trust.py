@@ -38,6 +38,7 @@ from whileai_review.score.agreement import (
     one_class_line,
     task_share,
 )
+from whileai_review.score.planning import plan_from_tasks
 
 EXAMPLES = 5
 """Fractional rewards a report repeats."""
@@ -83,6 +84,7 @@ def trust_numbers(
         "agreement": agreement,
         **_rates(columns.per_task),
         "baseline": _baseline(columns.per_task),
+        "plan": _plan(columns.per_task, min_agreement),
         "kappa_of_a_good_judge": kappa_at(agreement["gold_pass_rate"]),
         "person_against_rule": agreement["person_against_rule"],
         "held_out_halves": _halves(columns, allow_model_gold),
@@ -159,6 +161,12 @@ def _baseline(per_task: np.ndarray) -> dict[str, Any]:
         "p_value_tasks": sign_flip_p(cells[0] - cells[1]) if n else None,
         "discordant": [only_baseline, only_judge],
     }
+
+
+def _plan(per_task: np.ndarray, floor: float) -> dict[str, Any]:
+    """Labels that are missing until the agreement can reach its floor."""
+    right = per_task[:, 0] + per_task[:, 3]
+    return plan_from_tasks(right, per_task.sum(axis=1), floor)._asdict()
 
 
 def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:

@@ -62,6 +62,9 @@ class JudgeTrustReport(Report):
         ``difference_ci95``, ``p_value`` (exact McNemar), ``discordant`` ([only the
         baseline right, only the judge right]); by task ``ci95_tasks n_tasks deff``,
         ``difference_ci95_tasks``, ``p_value_tasks`` (whole tasks change sign).
+    plan : dict
+        ``if_it_holds``, ``for_power``: labels that are missing until the agreement reaches its
+        floor, if its share holds and for a chance of 80% (None: no number will); ``hopeless``.
     kappa_of_a_good_judge : float or None
         What a judge with TPR .95 and TNR .92 would get at this base rate.
     person_against_rule : dict

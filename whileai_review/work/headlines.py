@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from whileai_review.defaults import POWER
 from whileai_review.intervals import quoted, quoted_p
 from whileai_review.report import (
     SMALL_N,
@@ -111,9 +112,20 @@ def _grey(report: dict[str, Any]) -> str:
         f"n={count(agreement['n'])} rows, {plural(report['n_tasks'], 'task')}, {gold_words(report)}"
     )
     parts.append(_left_out(report))
+    parts.append(plan_words(report["plan"]) if report["state"] == "not_shown" else "")
     if report["state"] == "fails" and "no number of labels" in report["state_reason"]:
         parts.append("no number of labels will pass it")
     return " · ".join(p for p in parts if p)
+
+
+def plan_words(plan: dict[str, Any]) -> str:
+    """How many labels are missing: "48 more labels if the rate holds, 142 for an 80% chance"."""
+    if not plan["if_it_holds"]:
+        return ""
+    words = f"{plural(plan['if_it_holds'], 'more label', 'more labels')} if the rate holds"
+    if plan["for_power"]:
+        words += f", {count(plan['for_power'])} for an {percent(POWER)} chance"
+    return words
 
 
 def _left_out(report: dict[str, Any]) -> str:
