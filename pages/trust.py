@@ -14,10 +14,12 @@ with page_of_store() as store:
     picked = pick(store)
     report = measured(store, *picked.key)
     said = report["headline"]
-    show_headline(said["bold"], said["grey"], said["word"], said["state"])
+    hidden = view.hides_interim(store, report)
+    show_headline(said["bold"], "" if hidden else said["grey"], said["word"], said["state"])
     view.show_next_act(store, report)
     view.show_coverage(report)
-    if report["agreement"]["n"]:
+    view.show_interim(report, hidden)
+    if not hidden and report["agreement"]["n"]:
         left, right = st.columns([11, 9], gap="large")
         with right:
             view.show_checks_of(report)
@@ -25,5 +27,6 @@ with page_of_store() as store:
         with left:
             view.show_confusion(report)
             view.show_slices(store, picked, report)
-    view.show_person_against_rule(store, report)
-    view.show_the_rest(report)
+    if not hidden:
+        view.show_person_against_rule(store, report)
+        view.show_the_rest(report)

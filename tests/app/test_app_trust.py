@@ -233,3 +233,36 @@ def test_a_hundred_thousand_rows_draw_the_page(db, tmp_path):
     )
     said = words(page())
     assert "Read the 26,667 false passes" in said
+
+
+def begin_queue(db, tmp_path, annotator):
+    """A run of which 12 of 30 planned rows are labelled; its queue's id."""
+    load_rows(db, tmp_path, rows(60, judge=lambda i: i % 2))
+    with open_store(db) as store:
+        run = store.runs()[0]["id"]
+        queue = work.draw_queue(store, run, "random", 30)["id"]
+        for row_id in store.queue_row_ids(queue)[:12]:
+            store.add_label(row_id, annotator, "pass", f"n{row_id}", queue_id=queue)
+        store.choose(run, gold="human")
+    return queue
+
+
+def test_a_queue_under_way_has_no_verdict_and_no_shape(db, tmp_path):
+    begin_queue(db, tmp_path, "somebody else")
+    at = page()
+    said = words(at)
+    assert ":gray-badge[INTERIM] **12 of 30 planned labels: no verdict yet.**" in said
+    assert "So far agrees" in said
+    assert not any(shape in html(at) for shape in "▲▼")
+    assert "holds its floor" not in said
+    assert not at.exception
+
+
+def test_who_labels_a_queue_is_asked_before_its_figures_are_shown(db, tmp_path):
+    begin_queue(db, tmp_path, "Ana")
+    at = page()
+    assert "12 of 30 planned labels" in words(at)
+    assert "So far agrees" not in words(at) and "<table" not in html(at)
+    next(b for b in at.button if b.label == "Show the figures so far").click().run(timeout=60)
+    assert "So far agrees" in words(at)
+    assert "<table" in html(at)

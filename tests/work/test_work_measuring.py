@@ -570,3 +570,44 @@ def test_what_is_not_shown_says_how_many_labels_are_missing(store, put):
 def test_one_more_label_is_one_label():
     assert plan_words({"if_it_holds": 1, "for_power": None}) == "1 more label if the rate holds"
     assert plan_words({"if_it_holds": None, "for_power": None}) == ""
+
+
+def test_before_the_last_planned_label_there_is_no_verdict(store, put):
+    # 40 of 40 right would pass at once; a queue of 60 says nothing before the 60th label.
+    rows = [
+        {"task_id": f"t{n}", "prompt": f"ask {n}", "final_text": "reply", "reward": n % 2}
+        for n in range(100)
+    ]
+    run = put(rows)["id"]
+    queue = work.draw_queue(store, run, "random", 60)
+    order = store.queue_row_ids(queue["id"])
+
+    def label(row_ids):
+        for row_id in row_ids:
+            truth = store.row(row_id)["row"]["reward"]
+            verdict = "pass" if truth else "fail"
+            store.add_label(row_id, "ana", verdict, f"n{row_id}", queue_id=queue["id"])
+
+    assert work.trust(store, run, gold="human")["interim"] is None  # nobody began
+    label(order[:40])
+    report = work.trust(store, run, gold="human")
+    assert report["interim"] == {
+        "queue": queue["id"],
+        "name": queue["name"],
+        "planned": 60,
+        "labelled": 40,
+    }
+    assert (report["state"], report["state_reason"]) == ("not_shown", "40 of 60 planned labels")
+    assert report["headline"]["word"] == "INTERIM"
+    assert report["headline"]["bold"] == "40 of 60 planned labels: no verdict yet."
+    assert "So far agrees 100%" in report["headline"]["grey"]
+    label(order[40:])
+    done = work.trust(store, run, gold="human")
+    assert done["interim"] is None and done["state"] == "passes"
+    # The rule's gold has no plan, and a queue that was closed early has none either.
+    second = work.draw_queue(store, run, "random", 50, seed=5)
+    row_id = next(r for r in store.queue_row_ids(second["id"]) if r not in order)
+    store.add_label(row_id, "ana", "pass", "late", queue_id=second["id"])
+    assert work.trust(store, run, gold="human")["interim"]["labelled"] == 1
+    store.close_queue(second["id"])
+    assert work.trust(store, run, gold="human")["interim"] is None

@@ -35,7 +35,7 @@ from whileai_review.ui.tables import (
     term,
     two_by_two,
 )
-from whileai_review.ui.text import html_text, visible
+from whileai_review.ui.text import html_text, plain, visible
 
 CELLS = {"fp": "false pass", "fn": "false alarm", "tp": "right pass", "tn": "right fail"}
 CELLS_MANY = {
@@ -63,8 +63,47 @@ MOST_SLICES = 200
 """Lines of the table of slices; the values with the most false passes come first."""
 
 
+def hides_interim(store: Store, report: Mapping[str, Any]) -> bool:
+    """Whether the figures so far wait until the reader asks for them.
+
+    Who labels a queue is asked first: the figures, and when to stop, leak into the labels.
+    """
+    plan = report["interim"]
+    if not plan or st.session_state.get(_asked(plan)):
+        return False
+    return store.progress(plan["queue"], known_reader())["done"] > 0
+
+
+def show_interim(report: Mapping[str, Any], hidden: bool) -> None:
+    """Draw the way back to a queue that is under way, and ask its annotators."""
+    plan = report["interim"]
+    if not plan:
+        return
+    left = plural(plan["planned"] - plan["labelled"], "row")
+    st.page_link(
+        "pages/label.py",
+        label=f"Label the {left} left of “{plain(visible(plan['name']))}”",
+        icon=":material/arrow_forward:",
+        query_params={"queue": str(plan["queue"])},
+    )
+    if hidden:
+        quiet(
+            "You label this queue. What is known so far can sway your next answers, so it is "
+            "not shown until you ask for it."
+        )
+        if st.button("Show the figures so far", key=f"{_asked(plan)}_button"):
+            st.session_state[_asked(plan)] = True
+            st.rerun()
+
+
+def _asked(plan: Mapping[str, Any]) -> str:
+    return f"wr_interim_{plan['queue']}"
+
+
 def show_next_act(store: Store, report: Mapping[str, Any]) -> None:
-    """Draw the one button of the page: what to do next."""
+    """Draw the one button of the page: what to do next; of a queue under way that is a link."""
+    if report["interim"]:
+        return
     run, cells = report["run_id"], report["n_cells"]
     if report["state"] == "not_measured":
         if report["grader"] is None:
@@ -106,11 +145,14 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
     """Draw the table of checks."""
     st.markdown("##### Checks")
     checks = trust_checks(report)
+    if report["interim"]:  # no verdict before the last planned label, in no line either
+        checks = [check._replace(way="", state="") for check in checks]
     show_checks(checks)
     for check in checks:
         if check.note:
             quiet(f"{check.name}: {check.note}")
-    quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
+    if not report["interim"]:
+        quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
 
 
 def show_pass_rate(report: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ WORDS = {
     "fails": "FAILS",
     "not_shown": "NOT SHOWN",
     "not_measured": "NOT MEASURED",
+    "interim": "INTERIM",
 }
 
 BASELINE_P = 0.05
@@ -55,6 +56,23 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
         )
         grey = _grey(report)
     return {"state": state, "word": WORDS[state], "bold": bold, "grey": grey}
+
+
+def interim_words(plan: dict[str, Any]) -> str:
+    """How far a planned queue is: "82 of 150 planned labels"."""
+    return f"{count(plan['labelled'])} of {count(plan['planned'])} planned labels"
+
+
+def interim_headline(report: dict[str, Any]) -> dict[str, str]:
+    """The first sentence before the last planned label: how far it is, and no verdict."""
+    agreement = report["agreement"]
+    grey = ""
+    if agreement["n"]:
+        share = _share(agreement["agreement"], quoted(agreement), agreement["n"])
+        grey = f"So far agrees {share}, n={count(agreement['n'])} rows, "
+        grey += f"{plural(agreement['n_tasks'], 'task')}."
+    bold = f"{interim_words(report['interim'])}: no verdict yet."
+    return {"state": "interim", "word": WORDS["interim"], "bold": bold, "grey": grey}
 
 
 def claim_words(found: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_column
 from whileai_review.store import NotFoundError, Store, field_text, open_store
 from whileai_review.work import pool
 from whileai_review.work.gold import GoldLabels, gold_by_row, gold_labels, golds
-from whileai_review.work.headlines import trust_headline
+from whileai_review.work.headlines import interim_headline, interim_words, trust_headline
 
 NO_GRADER = 0
 
@@ -70,7 +70,9 @@ def trust(
     StoredTrustReport
         The keys of `judge_trust` (its ``disagreements`` stay in the store: `cell_rows`), and
         ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text,
-        corrected`` (of `corrected_pass_rate`; None where the labels are of one group).
+        corrected`` (of `corrected_pass_rate`; None where the labels are of one group) and
+        ``interim``: the queue whose planned labels are not all given (`Store.unfinished_plan`).
+        Until they are there is no verdict, since looking again and again finds one in the end.
 
     Raises
     ------
@@ -80,6 +82,11 @@ def trust(
     key = measured_as(store, run, grader, gold, criterion)
     report = StoredTrustReport(orjson.loads(_stored(store, "trust", key)))
     report["run"] = store.run(key[0])["name"]  # it may have been renamed since
+    # A queue may be closed or drawn without a label given: so this is no part of what is kept.
+    report["interim"] = store.unfinished_plan(key[0], key[3]) if key[2] == "human" else None
+    if report["interim"]:
+        report["state"], report["state_reason"] = "not_shown", interim_words(report["interim"])
+        report["headline"] = interim_headline(report)
     return report
 
 
