@@ -18,7 +18,7 @@ with page_of_store() as store:
     show_headline(said["bold"], "" if hidden else said["grey"], said["word"], said["state"])
     view.show_next_act(store, report)
     view.show_coverage(report)
-    view.show_interim(report, hidden)
+    view.show_interim(store, report, hidden)
     if not hidden and report["agreement"]["n"]:
         left, right = st.columns([11, 9], gap="large")
         with right:

@@ -266,3 +266,12 @@ def test_who_labels_a_queue_is_asked_before_its_figures_are_shown(db, tmp_path):
     next(b for b in at.button if b.label == "Show the figures so far").click().run(timeout=60)
     assert "So far agrees" in words(at)
     assert "<table" in html(at)
+
+
+def test_a_queue_that_is_ended_early_says_so(db, tmp_path):
+    begin_queue(db, tmp_path, "somebody else")
+    at = page()
+    ending = next(b for b in at.button if b.label == "End it at 12 of 30 labels")
+    ending.click().run(timeout=60)
+    assert "INTERIM" not in words(at)
+    assert "ended at 12 of 30 planned labels" in words(at)

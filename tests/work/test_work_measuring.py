@@ -596,6 +596,7 @@ def test_before_the_last_planned_label_there_is_no_verdict(store, put):
         "name": queue["name"],
         "planned": 60,
         "labelled": 40,
+        "closed_at": None,
     }
     assert (report["state"], report["state_reason"]) == ("not_shown", "40 of 60 planned labels")
     assert report["headline"]["word"] == "INTERIM"
@@ -604,10 +605,12 @@ def test_before_the_last_planned_label_there_is_no_verdict(store, put):
     label(order[40:])
     done = work.trust(store, run, gold="human")
     assert done["interim"] is None and done["state"] == "passes"
-    # The rule's gold has no plan, and a queue that was closed early has none either.
+    # A queue that was ended early has a verdict, and says so.
     second = work.draw_queue(store, run, "random", 50, seed=5)
     row_id = next(r for r in store.queue_row_ids(second["id"]) if r not in order)
     store.add_label(row_id, "ana", "pass", "late", queue_id=second["id"])
     assert work.trust(store, run, gold="human")["interim"]["labelled"] == 1
     store.close_queue(second["id"])
-    assert work.trust(store, run, gold="human")["interim"] is None
+    ended = work.trust(store, run, gold="human")
+    assert ended["interim"] is None and ended["state"] == "passes"
+    assert ended["headline"]["grey"].endswith(" · ended at 1 of 50 planned labels")

@@ -115,25 +115,27 @@ class Queues(Family):
             )
 
     def unfinished_plan(self, run: int | str, criterion: str) -> dict | None:
-        """The newest open queue that people began and did not finish, None without one.
+        """The newest queue that people began, where its planned labels are not all given.
 
-        ``queue``, ``name``, ``planned`` labels and ``labelled``: rows answered from it by
-        anybody, "can't tell" too. Only draws that an estimate may rest on have a plan.
+        ``queue``, ``name``, ``planned`` labels, ``labelled`` (rows answered from it by anybody,
+        "can't tell" too) and ``closed_at``, when it was ended early. Only draws that an
+        estimate may rest on have a plan.
         """
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"]
             lines = every(
                 conn,
-                "SELECT q.id AS queue, q.name, q.planned_n AS planned, (SELECT count(*) FROM "
+                "SELECT q.id AS queue, q.name, q.planned_n AS planned, q.closed_at, (SELECT count(*) FROM "
                 "queue_rows d WHERE d.queue_id=q.id AND EXISTS (SELECT 1 FROM current_labels c "
                 "JOIN labels l ON l.id=c.label_id WHERE c.row_id=d.row_id AND "
                 "c.criterion=q.criterion AND l.kind='human' AND l.queue_id=q.id)) AS labelled "
                 "FROM queues q WHERE q.run_id=? AND q.criterion=? AND q.purpose='label' "
                 f"AND q.how IN ({marks(DRAWN)}) AND q.planned_n IS NOT NULL "
-                "AND q.closed_at IS NULL ORDER BY q.id DESC",
+                "ORDER BY q.id DESC",
                 (run_id, criterion, *DRAWN),
             )
-        return next((line for line in lines if 0 < line["labelled"] < line["planned"]), None)
+        newest = next((line for line in lines if line["labelled"]), None)
+        return newest if newest and newest["labelled"] < newest["planned"] else None
 
     def queue_row_ids(self, queue_id: int) -> list[int]:
         """The rows of a queue in its order."""

@@ -74,8 +74,8 @@ def hides_interim(store: Store, report: Mapping[str, Any]) -> bool:
     return store.progress(plan["queue"], known_reader())["done"] > 0
 
 
-def show_interim(report: Mapping[str, Any], hidden: bool) -> None:
-    """Draw the way back to a queue that is under way, and ask its annotators."""
+def show_interim(store: Store, report: Mapping[str, Any], hidden: bool) -> None:
+    """Draw the way back to a queue that is under way, ask its annotators, and how to end it."""
     plan = report["interim"]
     if not plan:
         return
@@ -93,6 +93,16 @@ def show_interim(report: Mapping[str, Any], hidden: bool) -> None:
         )
         if st.button("Show the figures so far", key=f"{_asked(plan)}_button"):
             st.session_state[_asked(plan)] = True
+            st.rerun()
+        return
+    with st.popover("End the queue here"):
+        quiet(
+            "The verdict is then set on the labels that are there, and says that it came early. "
+            "Ending a queue because its figures look good makes them look better than they are."
+        )
+        ending = f"End it at {count(plan['labelled'])} of {count(plan['planned'])} labels"
+        if st.button(ending, key=f"{_asked(plan)}_end"):
+            store.close_queue(plan["queue"], known_reader())
             st.rerun()
 
 

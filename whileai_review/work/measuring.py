@@ -83,7 +83,11 @@ def trust(
     report = StoredTrustReport(orjson.loads(_stored(store, "trust", key)))
     report["run"] = store.run(key[0])["name"]  # it may have been renamed since
     # A queue may be closed or drawn without a label given: so this is no part of what is kept.
-    report["interim"] = store.unfinished_plan(key[0], key[3]) if key[2] == "human" else None
+    plan = store.unfinished_plan(key[0], key[3]) if key[2] == "human" else None
+    report["interim"] = plan if plan and not plan["closed_at"] else None
+    if plan and plan["closed_at"]:  # whoever reads the verdict is to know that it came early
+        ended = f"ended at {interim_words(plan)}"
+        report["headline"]["grey"] += f" · {ended}" if report["headline"]["grey"] else ended
     if report["interim"]:
         report["state"], report["state_reason"] = "not_shown", interim_words(report["interim"])
         report["headline"] = interim_headline(report)
