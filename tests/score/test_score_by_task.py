@@ -88,3 +88,25 @@ def test_a_good_judge_at_the_same_base_rate_is_beside_kappa():
     report = judge_trust(rows_of([[(1, 1)]] * 90 + [[(1, 0)]] * 10))
     assert round(report["kappa_of_a_good_judge"], 2) == 0.75
     assert judge_trust(rows_of([[(1, 1)]] * 9))["kappa_of_a_good_judge"] is None
+
+
+def test_the_length_gap_of_the_recipe_has_the_published_interval():
+    # statistics.md 10, task bootstrap: +30 [19, 41], n=148; +25 [6, 44], n=73; a draw of 1,000
+    # moves a bound by a point.
+    rows = [json.loads(line) for line in BILLING.read_text().splitlines()]
+    found = judge_trust(rows)["length_sensitivity"]
+    assert found["gold_1"]["gap_ci95"] == pytest.approx((0.19, 0.41), abs=0.015)
+    assert found["gold_0"]["gap_ci95"] == pytest.approx((0.06, 0.44), abs=0.015)
+
+
+def test_a_gap_without_variation_has_an_interval_all_the_same():
+    # Short replies all fail and long ones all pass: nothing to resample, so Newcombe's.
+    rows = [
+        {"task_id": str(i), "reward": i % 2, "gold_reward": 1, "gold_kind": "human"}
+        | {"final_text": "x" * (5 + 40 * (i % 2))}
+        for i in range(60)
+    ]
+    part = judge_trust(rows)["length_sensitivity"]["gold_1"]
+    assert part["gap_long_minus_short"] == 1.0
+    low, high = part["gap_ci95"]
+    assert (round(low, 2), high) == (0.84, 1.0)

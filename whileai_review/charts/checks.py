@@ -6,7 +6,7 @@ A shape says on which side of its floor a whole interval lies: ▲ it holds, ▼
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from whileai_review.charts.slices import direction
@@ -191,7 +191,7 @@ def _length(report: Mapping[str, Any]) -> Check:
     return Check(
         "Length gap",
         percent(length["max_gap"]) if checked else NONE,
-        "",
+        _gap_interval(parts, length["max_gap"]),
         f"< {percent(floor)}",
         count(sum(part["n"] for part in parts)) if checked and "n" in parts[0] else "",
         way,
@@ -200,6 +200,16 @@ def _length(report: Mapping[str, Any]) -> Check:
         "with the same gold label; the larger of the two classes. A judge that reads length "
         "pays for length.",
     )
+
+
+def _gap_interval(parts: Sequence[Mapping[str, Any]], gap: float) -> str:
+    """The interval of the largest gap, which is shown without its sign."""
+    for part in parts:
+        bounds, signed = part["gap_ci95"], part["gap_long_minus_short"]
+        if bounds is not None and abs(signed) == gap:
+            low, high = bounds if signed >= 0 else (-bounds[1], -bounds[0])
+            return interval_percent((low, high))
+    return ""
 
 
 def _rate(rate: Mapping[str, Any], name: str, floor: float | None, text: str) -> Check:

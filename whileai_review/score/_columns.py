@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whileai_review import rows as read
-from whileai_review.resample import task_cells
+from whileai_review.resample import bootstrap_totals, task_cells
 from whileai_review.rows import _bulk
 from whileai_review.rows._bulk import BOTH_TRUSTED, NO_VERDICT
 
@@ -86,6 +86,11 @@ class TrustColumns:
         used = self.compared
         cell = 3 - 2 * self.judge[used].astype(np.intp) - self.gold[used]
         return task_cells(self.task[used], cell, 4, len(self.tasks))
+
+    @cached_property
+    def draws(self) -> np.ndarray:
+        """``(n_boot, 4)`` totals of `per_task` over tasks drawn anew."""
+        return bootstrap_totals(self.per_task[self.per_task.any(axis=1)])
 
     @classmethod
     def from_rows(

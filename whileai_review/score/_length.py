@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from whileai_review.defaults import ALPHA, LENGTH_GAP_FLAG, LENGTH_MIN_N
-from whileai_review.intervals import two_proportion_p
+from whileai_review.intervals import newcombe_difference, two_proportion_p
+from whileai_review.resample import (
+    MIN_CI_TASKS,
+    bootstrap_totals,
+    percentile_interval,
+    task_cells,
+)
 
 
 def length_sensitivity(
@@ -15,6 +21,7 @@ def length_sensitivity(
     judge: np.ndarray,
     gold: np.ndarray,
     length_gap_flag: float = LENGTH_GAP_FLAG,
+    task: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Pass rates of short and long replies, for gold 1 and gold 0 apart.
 
@@ -26,14 +33,18 @@ def length_sensitivity(
     ----------
     chars, judge, gold : (n,) int array
         Reply length and both verdicts of the compared rows.
+    task : (n,) int array, optional
+        Their tasks, for the interval of each gap; a task each when None.
 
     Returns
     -------
     dict
         ``gold_1``, ``gold_0`` (``n median_chars judge_pass_short judge_pass_long
-        gap_long_minus_short p_value``, or ``n`` and ``note``), ``max_gap``, ``flagged``.
+        gap_long_minus_short gap_ci95 p_value``, or ``n`` and ``note``), ``max_gap``,
+        ``flagged``.
     """
-    parts = {f"gold_{c}": _split(chars[gold == c], judge[gold == c]) for c in (1, 0)}
+    of = np.arange(len(chars)) if task is None else task
+    parts = {f"gold_{c}": _split(chars[gold == c], judge[gold == c], of[gold == c]) for c in (1, 0)}
     gaps = [
         (abs(part["gap_long_minus_short"]), part["p_value"])
         for part in parts.values()
@@ -47,7 +58,7 @@ def length_sensitivity(
     }
 
 
-def _split(chars: np.ndarray, judge: np.ndarray) -> dict[str, Any]:
+def _split(chars: np.ndarray, judge: np.ndarray, task: np.ndarray) -> dict[str, Any]:
     n = len(chars)
     if n < LENGTH_MIN_N:
         return {"n": n, "note": f"too few rows: {LENGTH_MIN_N} are needed"}
@@ -64,5 +75,26 @@ def _split(chars: np.ndarray, judge: np.ndarray) -> dict[str, Any]:
         "judge_pass_short": passed_short / n_short,
         "judge_pass_long": passed_long / n_long,
         "gap_long_minus_short": passed_long / n_long - passed_short / n_short,
+        "gap_ci95": _gap_interval(~short, judge, task),
         "p_value": two_proportion_p(passed_long, n_long, passed_short, n_short),
     }
+
+
+def _gap_interval(long: np.ndarray, judge: np.ndarray, task: np.ndarray) -> tuple | None:
+    """Percentile task bootstrap of the gap at this median; Newcombe's where nothing varies."""
+    # short and failed, short and passed, long and failed, long and passed
+    cells = task_cells(task, 2 * long + judge, 4, int(task.max()) + 1)
+    cells = cells[cells.any(axis=1)]
+    totals = cells.sum(axis=0)
+    plain = newcombe_difference(
+        int(totals[3]), int(totals[2:].sum()), int(totals[1]), int(totals[:2].sum())
+    )
+    if len(cells) < MIN_CI_TASKS:
+        return None
+    draws = bootstrap_totals(cells)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gaps = draws[:, 3] / draws[:, 2:].sum(axis=1) - draws[:, 1] / draws[:, :2].sum(axis=1)
+    found = percentile_interval(gaps)
+    if found is None or found.low == found.high:
+        found = plain
+    return None if found is None else tuple(found)

@@ -26,7 +26,7 @@ from whileai_review.intervals import (
     wilson,
 )
 from whileai_review.report import number2, percent, plural
-from whileai_review.resample import MIN_CI_TASKS, bootstrap_totals, percentile_interval
+from whileai_review.resample import MIN_CI_TASKS, percentile_interval
 from whileai_review.score._columns import TrustColumns
 from whileai_review.score._length import length_sensitivity
 from whileai_review.score._state import trust_state
@@ -82,14 +82,18 @@ def trust_numbers(
         },
         "skipped": _skipped(columns, max_skipped_share),
         "agreement": agreement,
-        **_rates(columns.per_task),
+        **_rates(columns),
         "baseline": _baseline(columns.per_task),
         "plan": _plan(columns.per_task, min_agreement),
         "kappa_of_a_good_judge": kappa_at(agreement["gold_pass_rate"]),
         "person_against_rule": agreement["person_against_rule"],
         "held_out_halves": _halves(columns, allow_model_gold),
         "length_sensitivity": length_sensitivity(
-            columns.chars[used], columns.judge[used], columns.gold[used], length_gap_flag
+            columns.chars[used],
+            columns.judge[used],
+            columns.gold[used],
+            length_gap_flag,
+            columns.task[used],
         ),
         "foreign_rewards": _foreign(columns, judge_name),
         "perturbation": perturbation,
@@ -108,8 +112,9 @@ def trust_numbers(
     return found
 
 
-def _rates(per_task: np.ndarray) -> dict[str, Any]:
+def _rates(columns: TrustColumns) -> dict[str, Any]:
     """TPR, TNR, J and what a verdict of the judge is worth."""
+    per_task = columns.per_task
     tp, fp, fn, tn = per_task.T
     tpr, tnr = task_share(tp, tp + fn), task_share(tn, tn + fp)
     n_tasks = int(per_task.any(axis=1).sum())
@@ -120,8 +125,7 @@ def _rates(per_task: np.ndarray) -> dict[str, Any]:
         low, high = newcombe_sum(tpr["value"], tpr["ci95"], tnr["value"], tnr["ci95"])
         youden["ci95"] = (low - 1, high - 1)
         if n_tasks >= MIN_CI_TASKS:
-            draws = _j_of(bootstrap_totals(per_task[per_task.any(axis=1)]))
-            found = percentile_interval(draws)
+            found = percentile_interval(_j_of(columns.draws))
             youden["ci95_tasks"] = None if found is None else tuple(found)
     return {
         "tpr": tpr,

@@ -119,6 +119,8 @@ def agreement_from_columns(
     if within is not None:
         rows = within[columns.task]
         used, per_task, total = used & rows, per_task[within], int(rows.sum())
+    per_task = per_task[per_task.any(axis=1)]
+    draws = columns.draws if within is None else bootstrap_totals(per_task)
     seen = np.bincount(columns.kind[used], minlength=len(columns.kinds))
     kinds = {kind for kind, n in zip(columns.kinds, seen, strict=True) if n}
     n_unmatched = 0
@@ -129,7 +131,7 @@ def agreement_from_columns(
         n=int(used.sum()),
         n_skipped=total - n_unmatched - int(used.sum()),
         n_unmatched=n_unmatched,
-        **_measures(per_task[per_task.any(axis=1)]),
+        **_measures(per_task, draws),
         gold_kind=_one_kind(kinds),
         person_against_rule={
             "n": columns.person_and_rule if within is None else 0,
@@ -177,7 +179,7 @@ def kappa_at(base_rate: float | None, tpr: float = GOOD_TPR, tnr: float = GOOD_T
     return float(kappa_of(np.array(cells)))
 
 
-def _measures(per_task: np.ndarray) -> dict[str, Any]:
+def _measures(per_task: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
     cells = per_task.sum(axis=0)
     tp, fp, fn, tn = (int(c) for c in cells)
     n = tp + fp + fn + tn
@@ -192,7 +194,7 @@ def _measures(per_task: np.ndarray) -> dict[str, Any]:
         "ci95_tasks": by_task["ci95_tasks"],
         "deff": by_task["deff"],
         "kappa": kappa,
-        "kappa_ci95": _kappa_interval(per_task, cells),
+        "kappa_ci95": _kappa_interval(len(per_task), cells, draws),
         "confusion": {"tp": tp, "fp": fp, "fn": fn, "tn": tn},
         "n_gold_pass": tp + fn,
         "n_gold_fail": fp + tn,
@@ -203,13 +205,13 @@ def _measures(per_task: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _kappa_interval(per_task: np.ndarray, cells: np.ndarray) -> tuple | None:
+def _kappa_interval(n_tasks: int, cells: np.ndarray, draws: np.ndarray) -> tuple | None:
     tp, fp, fn, tn = (int(c) for c in cells)
-    if not tp + fn or not fp + tn or len(per_task) < MIN_CI_TASKS:
+    if not tp + fn or not fp + tn or n_tasks < MIN_CI_TASKS:
         return None
     if tp + tn in (0, tp + fp + fn + tn):
-        return _kappa_without_variation(len(per_task), cells)
-    return _plain(percentile_interval(kappa_of(bootstrap_totals(per_task))))
+        return _kappa_without_variation(n_tasks, cells)
+    return _plain(percentile_interval(kappa_of(draws)))
 
 
 def _kappa_without_variation(n_tasks: int, cells: np.ndarray) -> tuple:

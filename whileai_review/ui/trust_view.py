@@ -14,6 +14,7 @@ from whileai_review.intervals import quoted, wider
 from whileai_review.report import (
     count,
     interval_percent,
+    interval_points,
     number2,
     p_value,
     percent,
@@ -365,7 +366,8 @@ def _rest_lines(report: Mapping[str, Any]) -> list[list[str]]:
         value = part.get("note", "")
         if "p_value" in part:
             gap = points(part["gap_long_minus_short"])
-            value = f"{gap} points, {p_value(part['p_value'])}"
+            bounds = interval_points(part["gap_ci95"]) if part["gap_ci95"] else ""
+            value = f"{gap} points {bounds}, {p_value(part['p_value'])}".replace(" ,", ",")
         lines.append([f"Judge’s pass rate, longer minus shorter, {words}", value, count(part["n"])])
     skipped = report["skipped"]
     value = f"{count(skipped['fractional'])} of {count(skipped['n_gold'])}"
