@@ -258,7 +258,7 @@ def test_the_table_of_checks_reads_as_the_recipe(recipe):
         "J = TPR + TNR − 1": ("0.04", "[−0.07, 0.16]", "> 0", "221", "○"),
         "Reward given in error": ("32%", "[25, 40]", "", "182", ""),
         "Always “pass”": ("67%", "[60, 73]", "", "221", "○"),
-        "Length gap": ("30%", "[19, 42]", "< 15%", "221", "▼"),
+        "Length gap": ("30%", "[18, 41]", "< 15%", "221", "▼"),
     }
 
 

@@ -91,8 +91,8 @@ def test_a_good_judge_at_the_same_base_rate_is_beside_kappa():
 
 
 def test_the_length_gap_of_the_recipe_has_the_published_interval():
-    # statistics.md 10, task bootstrap: +30 [19, 41], n=148; +25 [6, 44], n=73; a draw of 1,000
-    # moves a bound by a point.
+    # statistics.md 10, task bootstrap: +30 [19, 41], n=148; +25 [6, 44], n=73. Linearised with
+    # Student's t the bounds are a point wider.
     rows = [json.loads(line) for line in BILLING.read_text().splitlines()]
     found = judge_trust(rows)["length_sensitivity"]
     assert found["gold_1"]["gap_ci95"] == pytest.approx((0.19, 0.41), abs=0.015)

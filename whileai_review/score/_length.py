@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from whileai_review.defaults import ALPHA, LENGTH_GAP_FLAG, LENGTH_MIN_N
-from whileai_review.intervals import newcombe_difference, two_proportion_p
-from whileai_review.resample import (
-    MIN_CI_TASKS,
-    bootstrap_totals,
-    percentile_interval,
-    task_cells,
-)
+from whileai_review.defaults import ALPHA, LENGTH_GAP_FLAG, LENGTH_MIN_N, LEVEL
+from whileai_review.intervals import newcombe_difference, t_quantile, two_proportion_p
+from whileai_review.resample import MIN_CI_TASKS, task_cells
 
 
 def length_sensitivity(
@@ -81,20 +77,26 @@ def _split(chars: np.ndarray, judge: np.ndarray, task: np.ndarray) -> dict[str, 
 
 
 def _gap_interval(long: np.ndarray, judge: np.ndarray, task: np.ndarray) -> tuple | None:
-    """Percentile task bootstrap of the gap at this median; Newcombe's where nothing varies."""
+    """Interval of the gap at this median by task, linearised; Newcombe's where nothing varies.
+
+    None under three tasks. Binder (1983), International Statistical Review 51, 279-292.
+    """
     # short and failed, short and passed, long and failed, long and passed
     cells = task_cells(task, 2 * long + judge, 4, int(task.max()) + 1)
     cells = cells[cells.any(axis=1)]
-    totals = cells.sum(axis=0)
-    plain = newcombe_difference(
-        int(totals[3]), int(totals[2:].sum()), int(totals[1]), int(totals[:2].sum())
-    )
-    if len(cells) < MIN_CI_TASKS:
+    tasks = len(cells)
+    if tasks < MIN_CI_TASKS:
         return None
-    draws = bootstrap_totals(cells)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gaps = draws[:, 3] / draws[:, 2:].sum(axis=1) - draws[:, 1] / draws[:, :2].sum(axis=1)
-    found = percentile_interval(gaps)
-    if found is None or found.low == found.high:
-        found = plain
-    return None if found is None else tuple(found)
+    of_short, of_long = cells[:, :2].sum(axis=1), cells[:, 2:].sum(axis=1)
+    short, long_ = int(of_short.sum()), int(of_long.sum())
+    passed_short, passed_long = int(cells[:, 1].sum()), int(cells[:, 3].sum())
+    share_short, share_long = passed_short / short, passed_long / long_
+    gap = share_long - share_short
+    each = (cells[:, 3] - share_long * of_long) / long_
+    each -= (cells[:, 1] - share_short * of_short) / short
+    spread = sqrt(tasks / (tasks - 1) * float(each @ each))
+    if spread < 1e-12:
+        found = newcombe_difference(passed_long, long_, passed_short, short)
+        return None if found is None else tuple(found)
+    half = t_quantile(LEVEL, tasks - 1) * spread
+    return (max(gap - half, -1.0), min(gap + half, 1.0))

@@ -165,8 +165,11 @@ def judge_trust(
     )
     for entry in report["disagreements"]:
         row = own[entry["row"]]
-        entry["reason"] = read.as_text(row.get("reason"))[:QUOTE_CHARS]
-        entry["final_text"] = read.reply(row)[:QUOTE_CHARS]
+        reason, final = row.get("reason"), row.get("final_text")
+        entry["reason"] = (reason if type(reason) is str else read.as_text(reason))[:QUOTE_CHARS]
+        entry["final_text"] = (final if type(final) is str and final else read.reply(row))[
+            :QUOTE_CHARS
+        ]
     return report
 
 
