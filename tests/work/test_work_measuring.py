@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from whileai_review import corrected_pass_rate, judge_trust, work
 from whileai_review.intervals import cluster_wilson
+from whileai_review.load import Mapping
 from whileai_review.store import NotFoundError, RefusedError
 from whileai_review.work import drawing, measuring, pool
 from whileai_review.work.headlines import plan_words
@@ -614,3 +615,18 @@ def test_before_the_last_planned_label_there_is_no_verdict(store, put):
     ended = work.trust(store, run, gold="human")
     assert ended["interim"] is None and ended["state"] == "passes"
     assert ended["headline"]["grey"].endswith(" · ended at 1 of 50 planned labels")
+
+
+def test_values_that_read_alike_are_one_slice(store, put):
+    fields = [None, "(none)", 1, 1.0, "1", "b"]
+    rows = [
+        {"task_id": f"t{n}", "prompt": "p", "final_text": "r", "reward": 1, "gold_reward": 0}
+        | ({} if field is None else {"regime": field})
+        for n, field in enumerate(fields)
+    ]
+    both = Mapping({"reward": "reward", "gold_reward": "gold_reward"})
+    run = put(rows, mapping=both, origins={"gold_reward": {"kind": "program"}})
+    found = work.slices(store, run["id"], "regime")
+    lines = {line["value"]: (line["n"], line["n_tasks"]) for line in found["rows"]}
+    assert lines == {"(none)": (2, 2), "1": (2, 2), "1.0": (1, 1), "b": (1, 1)}
+    assert found["all"]["false_passes"] == 6

@@ -7,7 +7,6 @@ command that asks again reads it. Runs of many rows are computed in the process 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def slices(
     key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
     ids, values = store.field_values(key[0], field)
-    if not set(map(type, values)) <= {str, NoneType}:  # 1 and 1.0 are one key, and two texts
+    if set(map(type, values)) != {str}:  # 1 and 1.0 are one key, and two texts
         values = [field_text(value) for value in values]
     names, value_of = codes(values)
     tasks, task_of = codes(store.tasks_of(key[0])[1])
