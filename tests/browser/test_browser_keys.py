@@ -135,6 +135,19 @@ def test_a_newer_rerun_right_behind_a_press_does_not_swallow_it(bar):
     assert answered(bar) == ["r0", "r1", "r2"]
 
 
+def test_a_press_that_got_lost_on_its_way_is_sent_again_by_itself(bar):
+    bar.evaluate(
+        """() => {
+            const send = WebSocket.prototype.send;
+            WebSocket.prototype.send = function () { WebSocket.prototype.send = send; };
+        }"""
+    )
+    bar.keyboard.press("1")
+    ready(bar, "r1")
+    settled(bar)
+    assert answered(bar) == ["r0"]
+
+
 @both_lines
 def test_a_double_click_gives_one_label(bar):
     bar.get_by_role("button", name="Pass").dblclick()

@@ -11,6 +11,7 @@ const HELP = [
   ["X", "unfold this step"], ["E", "unfold all"], ["?", "these keys"],
 ];
 const PATIENCE_MS = 15000;
+const AGAIN_MS = 3000;
 
 const S = (window.__whileaiReviewBar ??= {
   pending: null, // the press that the server has not answered
@@ -142,15 +143,28 @@ function press(action) {
   const content = [data.row_id, data.revision, action, note, step].join("\u0000");
   // The same press again is the same press: the store keeps one of each nonce.
   const nonce = S.pending?.content === content ? S.pending.nonce : crypto.randomUUID?.() ?? randomName();
-  clearTimeout(S.pending?.timer);
-  S.pending = { nonce, content, action, note, row: data.row_id, revision: data.revision, stale: false };
+  const { row_id, revision } = data;
+  const message = { row_id, revision, action, note, step, nonce, shown_ms: Math.round(seenMs()) };
+  stopWaiting(S.pending);
+  S.pending = { nonce, content, action, note, row: row_id, revision, stale: false };
   S.pending.timer = setTimeout(giveUp, PATIENCE_MS, S.pending);
+  S.pending.again = setInterval(sendAgain, AGAIN_MS, S.pending, message);
   drawLock();
   tell("", "saving");
-  S.send({
-    row_id: data.row_id, revision: data.revision, action, note, step, nonce,
-    shown_ms: Math.round(seenMs()),
-  });
+  S.send(message);
+}
+
+// A press can get lost: with a connection that breaks, or in a component that Streamlit is
+// about to mount anew. The server knows it by its nonce and keeps one. Not while a script
+// runs: a request for another run would end that run before it can answer.
+function sendAgain(pending, message) {
+  const idle = document.querySelector("[data-test-script-state=notRunning]");
+  if (S.pending === pending && !pending.stale && idle) S.send(message);
+}
+
+function stopWaiting(pending) {
+  clearTimeout(pending?.timer);
+  clearInterval(pending?.again);
 }
 
 function randomName() {
@@ -159,6 +173,7 @@ function randomName() {
 
 function giveUp(pending) {
   if (S.pending !== pending) return;
+  stopWaiting(pending);
   pending.stale = true;
   drawLock();
   tell("error", "not saved yet, press again");
@@ -172,11 +187,11 @@ function hearAnswer(data) {
     else if (data.saved) tell("", data.saved);
     if (nonce === S.unheard) S.unheard = null;
   } else if (nonce === pending.nonce && error) {
-    clearTimeout(pending.timer);
+    stopWaiting(pending);
     pending.stale = true; // pressing again tries the same press again
     tell("error", error);
   } else if (nonce === pending.nonce) {
-    clearTimeout(pending.timer);
+    stopWaiting(pending);
     if (["pass", "fail", "unclear"].includes(pending.action)) {
       S.notes[pending.row] = pending.note;
       saveDraft(pending.row, "");
@@ -188,7 +203,7 @@ function hearAnswer(data) {
   } else if (data.row_id !== pending.row || data.revision !== pending.revision) {
     // The answer got lost with its server, or is still to come: what is pressed now is for
     // the row that is here now, never the old press again.
-    clearTimeout(pending.timer);
+    stopWaiting(pending);
     S.unheard = pending.nonce;
     S.pending = null;
     tell("", data.saved ?? "");
