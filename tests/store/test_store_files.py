@@ -377,3 +377,18 @@ def test_a_backup_overwrites_nothing_and_half_a_one_has_no_name(fresh_db, make, 
         assert "full" in str(error)
         assert not fresh_db.path.with_name("full.db").exists()
     assert list(fresh_db.path.parent.glob("*.part-*")) == []
+
+
+def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_it_holds(tmp_path, monkeypatch):
+    path = tmp_path / "old.db"
+    with monkeypatch.context() as older:
+        older.setattr(schema, "STEPS", schema.STEPS[:1])
+        with open_store(path) as store:
+            load = store.begin_run("a", "a.jsonl", "jsonl")
+            load.add([1], ["{}"], ["x"], ["t"], [0], [None])
+            load.finish("hash")
+    with open_store(path) as store:
+        assert [run["name"] for run in store.runs()] == ["a"]
+        with store._connections.read() as conn:
+            assert conn.execute("PRAGMA user_version").fetchone()[0] == len(schema.STEPS)
+            assert conn.execute("SELECT count(*) FROM views").fetchone()[0] == 0

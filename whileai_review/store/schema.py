@@ -249,7 +249,75 @@ CREATE TABLE events (
 CREATE INDEX events_run ON events (run_id, what);
 """
 
-STEPS = [("m001_initial", M001)]
+M002 = """
+CREATE TABLE views (                -- filters of the Rows page that somebody named
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    query TEXT NOT NULL,            -- the page's address, from the question mark on
+    created_by TEXT,
+    created_at TEXT NOT NULL
+);
+CREATE TABLE searches (             -- which run's text is indexed, in a table search_<run>
+    run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+    n_rows INTEGER NOT NULL,
+    done_at TEXT                    -- NULL while it is built, or was left half built
+);
+CREATE TABLE looks (                -- an interim figure of a queue that somebody saw
+    queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
+    grader_id INTEGER NOT NULL,
+    gold TEXT NOT NULL,
+    n_labels INTEGER NOT NULL,      -- the same number of labels is the same look
+    by TEXT,
+    at TEXT NOT NULL,
+    PRIMARY KEY (queue_id, grader_id, gold, n_labels)
+) WITHOUT ROWID;
+CREATE TABLE extensions (           -- a planned number of labels that was raised
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
+    from_n INTEGER NOT NULL,
+    to_n INTEGER NOT NULL,
+    by TEXT,
+    at TEXT NOT NULL
+);
+CREATE TABLE verdicts (             -- set once when a plan is complete; never edited
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
+    grader_id INTEGER NOT NULL,
+    gold TEXT NOT NULL,
+    planned_n INTEGER NOT NULL,     -- an extended plan gets a verdict of its own
+    state TEXT NOT NULL,
+    headline TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    n_tasks INTEGER NOT NULL,
+    n_looks INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    UNIQUE (queue_id, grader_id, gold, planned_n)
+);
+CREATE TABLE certificates (         -- what was measured, by hashes; never edited
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id INTEGER NOT NULL,        -- no reference: it outlives its run
+    content TEXT NOT NULL,          -- JSON, its own hash included
+    hash TEXT NOT NULL UNIQUE,
+    created_by TEXT,
+    created_at TEXT NOT NULL
+);
+CREATE TABLE sign_offs (            -- a lead's decision on a certificate; the last one counts
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    certificate_hash TEXT NOT NULL,
+    decision TEXT NOT NULL CHECK (decision IN ('accept', 'hold')),
+    reason TEXT NOT NULL,
+    by TEXT NOT NULL,
+    at TEXT NOT NULL
+);
+ALTER TABLE graders ADD COLUMN scores_of INTEGER;  -- a threshold's: the grader whose scores it cuts
+ALTER TABLE graders ADD COLUMN declared_by TEXT;
+ALTER TABLE codes ADD COLUMN merged_into INTEGER;
+ALTER TABLE findings ADD COLUMN label_id INTEGER;  -- a code given to the note of this label
+CREATE INDEX findings_code ON findings (code_id) WHERE code_id IS NOT NULL;
+CREATE INDEX labels_note ON labels (run_id, id) WHERE note IS NOT NULL
+"""
+
+STEPS = [("m001_initial", M001), ("m002_a_verdict_that_can_be_defended", M002)]
 
 
 def prepare(path: Path, connections: Connections) -> None:
