@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from whileai_review.ui import trust_certificate
 from whileai_review.ui import trust_view as view
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
@@ -29,4 +30,5 @@ with page_of_store() as store:
             view.show_slices(store, picked, report)
     if not hidden:
         view.show_person_against_rule(store, report)
+        trust_certificate.show_certificate(store, report)
         view.show_the_rest(report)

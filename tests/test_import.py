@@ -15,7 +15,7 @@ PACKAGE = ROOT / "whileai_review"
 HEAVY = ("streamlit", "pandas", "plotly", "scipy.stats", "httpx", "sqlite_utils")
 
 ORDER = (
-    "defaults", "rows", "intervals", "resample", "report", "load", "judges", "score", "store",
+    "defaults", "rows", "intervals", "resample", "report", "shown", "load", "judges", "score", "store",
     "charts", "work", "ui", "_demo_texts", "_demo_world", "demo", "cli", "__main__",
 )  # fmt: skip
 """A module imports only from what stands above it; `score` and `store` not each other."""

@@ -1,4 +1,4 @@
-"""The command line: ``whileai-review serve | load | trust | label ... | backup | demo``.
+"""The command line: ``whileai-review serve | load | trust | gate | label ... | backup | demo``.
 
 Exit status: 0 it holds, 1 it does not, 2 the input is unusable, 3 not shown yet. One line says
 what is wrong; the traceback is for ``WHILEAI_REVIEW_DEBUG=1``.
@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -270,7 +270,7 @@ def trust_command(
     from whileai_review import judge_trust, work
 
     if source == "-" or Path(source).is_file():
-        rows = _rows_to_measure(source, maps, gold)
+        rows, _ = _rows_to_measure(source, maps, gold)
         report = judge_trust(rows, allow_model_gold=allow_model_gold)
     else:
         with _open(db, create=False) as store:
@@ -285,11 +285,244 @@ def trust_command(
     ctx.exit(EXIT[report["state"]])
 
 
-def _rows_to_measure(source: str, maps: Sequence[str], gold: str | None) -> list[dict]:
-    """The rows of a file with its verdicts and labels as numbers, as judge_trust takes them."""
+@command(main, "gate")
+@click.argument("source")
+@db_option
+@map_option
+@click.option("--certificate", "certificate_file", metavar="FILE",
+              help="Judge SOURCE with this certificate instead of measuring it.")  # fmt: skip
+@click.option("--on", metavar="RUN", help="The loaded run that is to be judged.")
+@click.option("--gold", help="As for `trust`.")
+@click.option("--grader", help="The judge, by name.")
+@click.option("--criterion", help="What is judged.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a CI job's summary.")
+@json_option
+@click.pass_context
+def gate_command(
+    ctx: click.Context,
+    source: str,
+    db: Path,
+    maps: Sequence[str],
+    certificate_file: str | None,
+    on: str | None,
+    gold: str | None,
+    grader: str | None,
+    criterion: str | None,
+    markdown: bool,
+    as_json: bool,
+) -> None:
+    """May this judge be used? SOURCE is a loaded run, a file of rows, or a certificate.
+
+    A run or file is measured, or held against the certificate that --certificate names. Exit
+    status 0 passes, 1 fails, 3 not shown, interim, or measured on another policy or judge,
+    2 unusable input. A sign-off does not change it.
+
+    \b
+    Example:
+      whileai-review gate judge.json --on after --db review.db
+      whileai-review gate before --markdown > summary.md
+    """
+    from whileai_review.score._gate_text import format_gate, format_gate_markdown
+    from whileai_review.score.certificate import gate
+
+    if as_json and markdown:
+        raise Unusable("Give --json or --markdown, not both.")
+    asked = {"grader": grader, "gold": gold, "criterion": criterion}
+    with _file(source) as file:
+        basis = _certificate_in(file)
+        if basis is not None and certificate_file is not None:
+            raise Unusable(f"{source} is a certificate itself; leave --certificate out.")
+        if certificate_file is not None:
+            basis = _certificate_in(certificate_file, must=True)
+        if basis is not None:
+            _check_asked(basis, asked)
+        target = None
+        if certificate_file is not None and on is not None:
+            raise Unusable("Name the run to be judged once: as SOURCE or with --on.")
+        if isinstance(file, Path) or Path(file).is_file():
+            if basis is None:
+                basis = _measured_file(source, file, maps, gold, grader, criterion)
+            elif certificate_file is not None:
+                target = _target_file(source, file, maps, basis, grader)
+        elif certificate_file is not None:
+            on = source
+        if basis is not None and on is None:
+            result = gate(basis, target) | {"issued": "sign_offs" in basis}
+            result |= {"sign_off": (basis.get("sign_offs") or [None])[-1]}
+        else:
+            with _open(db, create=False) as store:
+                result = _gated(store, basis, source, on, asked)
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        click.echo(format_gate_markdown(result) if markdown else format_gate(result))
+    ctx.exit(result["exit"])
+
+
+@command(main, "certificate")
+@click.argument("run")
+@db_option
+@click.option("--gold", help="human, program, model, or an import.")
+@click.option("--grader", help="The judge, by name.")
+@click.option("--criterion", help="What is judged.")
+@click.option("--by", help="Who issues it.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="A file instead of standard output."
+)
+def certificate_command(
+    run: str,
+    db: Path,
+    gold: str | None,
+    grader: str | None,
+    criterion: str | None,
+    by: str | None,
+    output: Path | None,
+) -> None:
+    """Certify what is measured on RUN and write the certificate, sign-offs included, as JSON.
+
+    The same measurement is certified once; asked again, the same certificate is written.
+
+    \b
+    Example:
+      whileai-review certificate before -o judge.json
+    """
+    from whileai_review import work
+
+    if output is not None and output.exists() and db.exists() and output.samefile(db):
+        raise Unusable(f"{output} is the database itself. Name another file with -o.")
+    with _open(db, create=False) as store:
+        issued = work.issue(store, run, grader, gold, criterion, by)
+        _write_lines([work.exported(store, issued["hash"])], output)
+
+
+@command(main, "sign-off")
+@click.argument("certificate", metavar="HASH")
+@click.argument("decision", type=click.Choice(["accept", "hold"]))
+@db_option
+@click.option("--reason", required=True)
+@click.option("--by", required=True, help="The name that stands under it.")
+@json_option
+def sign_off_command(
+    certificate: str, decision: str, db: Path, reason: str, by: str, as_json: bool
+) -> None:
+    """Accept a certificate or hold it; HASH is the beginning of its hash. The last one counts.
+
+    \b
+    Example:
+      whileai-review sign-off 3f2a9c1b accept --reason "rubric v4 read by two" --by lea
+    """
+    from whileai_review import work
+    from whileai_review.score._gate_text import sign_off_words
+
+    with _open(db, create=False) as store:
+        signed = work.sign_off(store, certificate, decision, reason, by)
+    text = f"{signed['hash']}: {sign_off_words(signed['sign_offs'][-1], signed['state'])}"
+    _say(signed, as_json, text)
+
+
+def _certificate_in(source: str | Path, must: bool = False) -> dict | None:
+    """The certificate that a file holds; None for a file of rows, or for no file."""
+    from whileai_review.score.certificate import (
+        MAX_CHARS,
+        looks_like_certificate,
+        read_certificate,
+    )
+
+    path = Path(source)
+    if not path.is_file():
+        if must:
+            raise Unusable(f"{source} is not there.")
+        return None
+    with path.open("rb") as file:
+        text = file.read(MAX_CHARS + 1)
+    if len(text) > MAX_CHARS or not (must or looks_like_certificate(text)):
+        if must:
+            raise Unusable(f"{source} is no certificate: it is too long for one.")
+        return None
+    try:
+        return {"sign_offs": [], **read_certificate(text)}
+    except ValueError as error:
+        raise Unusable(f"{source}: {_one_line(error)}") from error
+
+
+def _check_asked(certificate: dict, asked: dict[str, str | None]) -> None:
+    """Refuse a certificate of something else than was asked for."""
+    has = {
+        "grader": certificate["judge"].get("name"),
+        "gold": certificate["gold"].get("name") or certificate["gold"].get("kind"),
+        "criterion": certificate["criterion"],
+    }
+    for key, said in asked.items():
+        if said is not None and said != has[key]:
+            raise Unusable(f"This certificate is of the {key} {has[key]!r}, not {said!r}.")
+
+
+def _gated(
+    store: Any, basis: dict | None, source: str, on: str | None, asked: dict[str, str | None]
+) -> dict:
+    """What the gate says where a loaded run has a part in it."""
+    from whileai_review import work
+    from whileai_review.score.certificate import gate
+
+    issued = basis is not None
+    if basis is None:
+        basis = work.certificate_of(store, source, **asked)
+        kept = work.kept_certificate(store, basis)
+        issued = kept is not None
+        basis = kept or basis
+    elif work.kept_certificate(store, basis) is not None:  # decided on since the file was written
+        basis = basis | {"sign_offs": work.exported(store, basis["hash"])["sign_offs"]}
+    said = basis.get("sign_offs") or [None]
+    result = work.gate_run(store, basis, on) if on is not None else gate(basis)
+    return result | {"issued": issued, "sign_off": said[-1]}
+
+
+def _measured_file(
+    source: str,
+    file: str | Path,
+    maps: Sequence[str],
+    gold: str | None,
+    grader: str | None,
+    criterion: str | None,
+) -> dict:
+    """What a file's rows say of their judge, as a certificate that is not issued."""
+    from whileai_review import judge_trust
+    from whileai_review.score.certificate import make_certificate
+    from whileai_review.work.certificates import utc_now
+
+    rows, content = _rows_to_measure(file, maps, gold)
+    report = judge_trust(rows)
+    return make_certificate(
+        report,
+        {
+            "judge": {"name": grader},
+            "guideline": {},
+            "criterion": criterion or "overall",
+            "gold": {"kind": report["gold_kind"]},
+            "data": {"run": source, "sha256": content, "n_rows": len(rows)},
+            "policy": {"sha256": content, "from": "run"},
+        },
+        utc_now(),
+        __version__,
+    )
+
+
+def _target_file(
+    source: str, file: str | Path, maps: Sequence[str], basis: dict, grader: str | None
+) -> dict:
+    """A file of rows that a certificate is to be held against; who judged it is not in it."""
+    _, content = _rows_to_measure(file, maps, None)
+    judge = basis["judge"] if grader is None else {**basis["judge"], "name": grader}
+    return {"run": source, "judge": judge, "policy": {"sha256": content}}
+
+
+def _rows_to_measure(
+    source: str | Path, maps: Sequence[str], gold: str | None
+) -> tuple[list[dict], str]:
+    """The rows of a file, verdicts and labels as numbers for judge_trust, and its hash."""
     from whileai_review import load, work
 
-    with _file(source) as file:
+    with _file(source) if isinstance(source, str) else nullcontext(source) as file:
         opened = load.open_source(file)
         sniff = opened.sniff()
         said = load.parse_map(maps)
@@ -311,7 +544,7 @@ def _rows_to_measure(source: str, maps: Sequence[str], gold: str | None) -> list
         )
     if opened.refused:
         click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
-    return kept
+    return kept, opened.content_hash or ""
 
 
 def _gold_column(text: str | None, columns: Sequence[str]) -> tuple[str | None, str | None]:

@@ -10,9 +10,9 @@ and for a short sample alike. The state keeps the two apart:
     passes among gold failures, flips of a re-judge, or the exploit rate of a probe with
     enough rows. No number of labels will pass it.
 ``passes``
-    ``ok``, gold of both classes, and kappa's lower bound reaches its floor too (the spec
+    ``ok``, gold of both classes, kappa's lower bound reaches its floor too (the spec
     holds the point against it, which a judge of true kappa .52 meets in 17% of samples
-    of 100).
+    of 100), and J's lower bound is above 0.
 ``not_shown``
     Everything else.
 """
@@ -106,4 +106,8 @@ def _soft_finding(found: dict) -> str:
             f"kappa {number2(agreement['kappa'])} {interval2(kappa)}: its lower bound does not "
             f"reach the floor of {number2(floors['min_kappa'])}"
         )
+    youden = quoted(found["j"]) if found["j"]["ci95"] is not None else None
+    if youden is None or youden.low <= 0:
+        value, interval = number2(found["j"]["value"]), interval2(youden)
+        return f"J {value} {interval}: the verdict is not shown to depend on the truth"
     return "" if found["ok"] else found["warnings"][-1]

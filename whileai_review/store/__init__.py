@@ -18,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ._time import utc
+from .certificates import Certificates
 from .connection import Connections, explain
 from .errors import (
     DamagedStoreError,
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 
-class Store(Runs, Rows, Labels, Queues, Reports):
+class Store(Runs, Rows, Labels, Queues, Reports, Certificates):
     """An open store; made by `open_store`."""
 
     def __init__(self, path: Path, connections: Connections) -> None:

@@ -10,18 +10,13 @@ from typing import Any
 import streamlit as st
 
 from whileai_review import rows, work
-from whileai_review.store import Store, field_text
+from whileai_review.store import Store
 from whileai_review.ui.text import cut
 
 MAX_ENTRIES = 64
 
 LINE_CHARS = 120
 """Characters of a reply in a list."""
-
-MAX_LOOKED_AT = 8
-"""Fields whose values are read to choose the first one."""
-
-VERDICT_TEXTS = {"0", "1", "True", "False", "0.0", "1.0"}
 
 
 def measured(
@@ -76,12 +71,7 @@ def group_fields(run: Mapping[str, Any]) -> list[str]:
 
 def first_field(store: Store, run: Mapping[str, Any]) -> str | None:
     """Return the field to slice by first: one that every row has and that is no verdict."""
-    fields = group_fields(run)
-    for field in fields[:MAX_LOOKED_AT]:
-        values = set(group_values(store, run["id"], field))
-        if field_text(None) not in values and not values <= VERDICT_TEXTS:
-            return field
-    return fields[0] if fields else None
+    return work.first_field(run, lambda field: group_values(store, run["id"], field))
 
 
 def group_values(store: Store, run: int, field: str) -> list[str]:

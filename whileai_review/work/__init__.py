@@ -5,10 +5,23 @@
 - measure: `settings`, `trust`, `slices`, `cell_rows`, `overview`, `person_against_rule`,
   `gold_of_row`, `golds`
 - read: `claims`, `review_result`
+- certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
 - take out: `export_labels`
 """
 
 from whileai_review.work.answering import answer
+from whileai_review.work.certificates import (
+    binding_of,
+    certificate_of,
+    exported,
+    first_field,
+    gate_run,
+    issue,
+    issued,
+    judged_run,
+    kept_certificate,
+    sign_off,
+)
 from whileai_review.work.drawing import draw_queue, review_queue
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
 from whileai_review.work.joining import join_verdicts
@@ -27,15 +40,24 @@ from whileai_review.work.ruling import label_by_rule
 __all__ = [
     "NeedsMappingError",
     "answer",
+    "binding_of",
     "carry_labels",
     "cell_rows",
+    "certificate_of",
     "claims",
     "draw_queue",
     "export_labels",
+    "exported",
+    "first_field",
+    "gate_run",
     "gold_of_row",
     "golds",
     "import_labels",
+    "issue",
+    "issued",
     "join_verdicts",
+    "judged_run",
+    "kept_certificate",
     "label_by_rule",
     "load_demo",
     "load_file",
@@ -45,6 +67,7 @@ __all__ = [
     "review_queue",
     "review_result",
     "settings",
+    "sign_off",
     "slices",
     "trust",
 ]

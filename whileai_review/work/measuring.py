@@ -212,6 +212,11 @@ def measured_as(
     return found["id"], picked["id"] if picked else NO_GRADER, gold or "", criterion
 
 
+def stored_cells(store: Store, key: tuple[int, int, str, str]) -> bytes:
+    """Ids of the compared rows by cell, as JSON; `key` is of `measured_as`."""
+    return _stored(store, "cells", key)
+
+
 def _revision(store: Store, run_id: int, criterion: str) -> str:
     verdicts = store.verdict_revision(run_id)
     return f"{__version__}/{store.label_revision(run_id, criterion)}/{verdicts}"
