@@ -399,7 +399,7 @@ def certificate_command(
 @click.argument("certificate", metavar="HASH")
 @click.argument("decision", type=click.Choice(["accept", "hold"]))
 @db_option
-@click.option("--reason", required=True)
+@click.option("--reason", required=True, help="Why: whoever reads the certificate sees it.")
 @click.option("--by", required=True, help="The name that stands under it.")
 @json_option
 def sign_off_command(
