@@ -245,6 +245,8 @@ def load_command(
 @click.option("--grader", help="Of a run: the judge, by name.")
 @click.option("--criterion", help="Of a run: what is judged.")
 @click.option("--allow-model-gold", is_flag=True, help="Of a file: let a model's labels count.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path), metavar="FILE",
+              help="Also write all of it as one file of HTML that asks no host.")  # fmt: skip
 @json_option
 @click.pass_context
 def trust_command(
@@ -256,6 +258,7 @@ def trust_command(
     grader: str | None,
     criterion: str | None,
     allow_model_gold: bool,
+    html_file: Path | None,
     as_json: bool,
 ) -> None:
     """Can the judge be trusted? SOURCE is a file, - for standard input, or a loaded run's name.
@@ -268,13 +271,22 @@ def trust_command(
       whileai-review label export before --for-estimate | whileai-review trust -
     """
     from whileai_review import judge_trust, work
+    from whileai_review.work.trust_report import trust_html, trust_page
 
+    if html_file is not None:
+        _check_output(html_file, db, source)
     if source == "-" or Path(source).is_file():
-        rows, _ = _rows_to_measure(source, maps, gold)
+        rows, content = _rows_to_measure(source, maps, gold)
         report = judge_trust(rows, allow_model_gold=allow_model_gold)
+        if html_file is not None:
+            bound = _file_certificate(report, source, content, grader, criterion, len(rows))
+            _write_whole([trust_page(report, bound).encode()], html_file)
     else:
         with _open(db, create=False) as store:
             report = work.trust(store, source, grader, gold, criterion)
+            if html_file is not None:
+                page = trust_html(store, source, grader, gold, criterion)
+                _write_whole([page.encode()], html_file)
     if as_json:
         click.echo(json.dumps(report, default=str))
     else:
@@ -388,8 +400,8 @@ def certificate_command(
     """
     from whileai_review import work
 
-    if output is not None and output.exists() and db.exists() and output.samefile(db):
-        raise Unusable(f"{output} is the database itself. Name another file with -o.")
+    if output is not None:
+        _check_output(output, db)
     with _open(db, create=False) as store:
         issued = work.issue(store, run, grader, gold, criterion, by)
         _write_lines([work.exported(store, issued["hash"])], output)
@@ -487,11 +499,17 @@ def _measured_file(
 ) -> dict:
     """What a file's rows say of their judge, as a certificate that is not issued."""
     from whileai_review import judge_trust
+
+    rows, content = _rows_to_measure(file, maps, gold)
+    return _file_certificate(judge_trust(rows), source, content, grader, criterion, len(rows))
+
+
+def _file_certificate(
+    report: Any, source: str, content: str, grader: str | None, criterion: str | None, n_rows: int
+) -> dict:
     from whileai_review.score.certificate import make_certificate
     from whileai_review.work.certificates import utc_now
 
-    rows, content = _rows_to_measure(file, maps, gold)
-    report = judge_trust(rows)
     return make_certificate(
         report,
         {
@@ -499,7 +517,7 @@ def _measured_file(
             "guideline": {},
             "criterion": criterion or "overall",
             "gold": {"kind": report["gold_kind"]},
-            "data": {"run": source, "sha256": content, "n_rows": len(rows)},
+            "data": {"run": source, "sha256": content, "n_rows": n_rows},
             "policy": {"sha256": content, "from": "run"},
         },
         utc_now(),
@@ -629,8 +647,8 @@ def export_command(
     """
     from whileai_review import work
 
-    if output is not None and output.exists() and db.exists() and output.samefile(db):
-        raise Unusable(f"{output} is the database itself. Name another file with -o.")
+    if output is not None:
+        _check_output(output, db)
     with _open(db, create=False) as store:
         _write_lines(work.export_labels(store, run, for_estimate, history), output)
 
@@ -885,27 +903,46 @@ def _rule_text(result: dict, preview: bool) -> str:
     return "\n".join(lines)
 
 
+def _check_output(output: Path, *inputs: Path | str) -> None:
+    """Refuse to write over what is read."""
+    for each in map(Path, inputs):
+        if output.exists() and each.exists() and output.samefile(each):
+            what = "the database itself" if each is inputs[0] else "what is read"
+            raise Unusable(f"{output} is {what}. Name another file.")
+
+
 def _write_lines(lines: Iterable[dict], output: Path | None) -> None:
     """Write JSON lines; a file is replaced only when all of them are there."""
     if output is None:
-        _write_to(sys.stdout.buffer, lines)
-        return
+        _write_to(sys.stdout.buffer, _encoded(lines))
+    else:
+        _write_whole(_encoded(lines), output)
+
+
+def _write_whole(parts: Iterable[bytes], output: Path) -> None:
+    """Write a file that is replaced only when all of it is there."""
     if output.exists() and not output.is_file():  # /dev/stdout, a named pipe
         with output.open("wb") as stream:
-            _write_to(stream, lines)
+            _write_to(stream, parts)
         return
     if not output.parent.is_dir():
         raise Unusable(f"The folder {output.parent} is not there.")
     part = output.with_name(f"{output.name}.part-{os.getpid()}")
     try:
         with part.open("wb") as stream:
-            _write_to(stream, lines)
+            _write_to(stream, parts)
         os.replace(part, output)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _write_to(stream: IO[bytes], lines: Iterable[dict]) -> None:
+def _write_to(stream: IO[bytes], parts: Iterable[bytes]) -> None:
+    for part in parts:
+        stream.write(part)
+    stream.flush()
+
+
+def _encoded(lines: Iterable[dict]) -> Iterator[bytes]:
     import orjson
 
     for line in lines:
@@ -915,5 +952,4 @@ def _write_to(stream: IO[bytes], lines: Iterable[dict]) -> None:
             text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode(
                 "utf-8", "surrogatepass"
             )
-        stream.write(text + b"\n")
-    stream.flush()
+        yield text + b"\n"

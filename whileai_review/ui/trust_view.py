@@ -9,6 +9,7 @@ from whileai_review import work
 from whileai_review.charts.checks import trust_checks
 from whileai_review.charts.confusion import confusion_figure
 from whileai_review.charts.coverage import coverage_bar, coverage_words
+from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
 from whileai_review.charts.slices import MEASURES, floor_words, slices_figure
 from whileai_review.intervals import quoted, wider
 from whileai_review.report import (
@@ -21,7 +22,6 @@ from whileai_review.report import (
     plural,
     points,
 )
-from whileai_review.score.corrected import helps_words
 from whileai_review.store import RefusedError, Store
 from whileai_review.ui import cache
 from whileai_review.ui.data import quiet, warn
@@ -58,7 +58,6 @@ _CORRECTED = (
     "weighted by how much it helps (PPI++, Angelopoulos et al. 2023), interval by task. Holds for "
     "labels of rows drawn at random."
 )
-_STRUCK = " Its own rate is struck through: J is not above 0, so it says nothing of the truth."
 
 MOST_SLICES = 200
 """Lines of the table of slices; the values with the most false passes come first."""
@@ -168,44 +167,19 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
 
 def show_pass_rate(report: Mapping[str, Any]) -> None:
     """Draw what share of the run passes: corrected by labels, by labels alone, by the judge."""
-    found = report["corrected"]
-    if found is None or found["value"] is None:
+    rates = pass_rates(report)
+    if not rates:
         return
-    own, raw, n_rows = found["labels_only"], found["judge"], found["n_rows"]
-    of_rows = [count(n_rows), count(found["n_tasks"])]
-    of_labels = [count(own["n"]), count(own["n_tasks"])]
-    lines: list[list[object]] = [
-        [
-            term("Corrected by labels", _CORRECTED),
-            percent(found["value"], n_rows),
-            interval_percent(found["ci95"], n_rows),
-            *of_rows,
-        ],
-        [
-            "Labels alone",
-            percent(own["value"], own["n"]),
-            interval_percent(quoted(own), own["n"]),
-            *of_labels,
-        ],
-        [
-            "Judge alone",
-            percent(raw["value"], raw["n"]),
-            interval_percent(quoted(raw), raw["n"]),
-            *of_rows,
-        ],
-    ]
-    if not raw["counts"]:
-        lines[2][1:3] = [struck(str(cell)) for cell in lines[2][1:3]]
+    lines: list[list[object]] = [list(rate[:5]) for rate in rates]
+    lines[0][0] = term(rates[0].name, _CORRECTED)
+    for line, rate in zip(lines, rates, strict=True):
+        if not rate.counts:
+            line[1:3] = [struck(str(cell)) for cell in line[1:3]]
     st.markdown("##### How much of this run passes?")
     heads = [Column("by", "wrap"), Column("value", "number"), Column("95%", "number")]
     show_table([*heads, Column("rows", "number"), Column("tasks", "number")], lines)
-    words = helps_words(found["helps"])
-    quiet(words[0].upper() + words[1:] + "." + ("" if raw["counts"] else _STRUCK))
-    if report["gold_kind"] == "program" and own["n"] < n_rows:
-        quiet(
-            f"A rule labelled {count(own['n'])} of {count(n_rows)} rows, not at random: this holds "
-            "for rows like those."
-        )
+    for note in pass_rate_notes(report):
+        quiet(note)
 
 
 def show_confusion(report: Mapping[str, Any]) -> None:
