@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from whileai_review.ui import trust_certificate
+from whileai_review.ui import trust_certificate, trust_export
 from whileai_review.ui import trust_view as view
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
@@ -20,6 +20,8 @@ with page_of_store() as store:
     view.show_next_act(store, report)
     view.show_coverage(report)
     view.show_interim(store, report, hidden)
+    if not hidden:
+        trust_export.show_export(store, picked, report)
     if not hidden and report["agreement"]["n"]:
         left, right = st.columns([11, 9], gap="large")
         with right:

@@ -14,7 +14,7 @@ _INVISIBLE = re.compile(
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, ESC of ANSI codes among them
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # bidi overrides, zero width
-    "\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"  # the last two: no XML takes them
     "\ud800-\udfff"  # lone surrogates, which no encoder takes
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # tags: text hidden in text
     "]+"

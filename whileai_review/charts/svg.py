@@ -45,7 +45,7 @@ STYLE = (
     f".wf .wq{{fill:{QUIET[False]}}}.wf .wm{{font-family:{MONO};white-space:pre}}"
     f".wf .wb{{font-weight:600}}.wf .wp{{fill:{PAPER[False]}}}"
     f".wf .wg{{stroke:{GRID};stroke-width:1}}.wf .wl{{stroke:{UNCLEAR};stroke-width:1.5}}"
-    "@media (prefers-color-scheme:dark){"
+    "@media screen and (prefers-color-scheme:dark){"
     f".wf text{{fill:{INK[True]}}}.wf .wq{{fill:{QUIET[True]}}}.wf .wp{{fill:{PAPER[True]}}}"
     "}"
 )

@@ -49,10 +49,13 @@ th {{ font-weight: 400; color: {QUIET[False]}; }}
 .scroll {{ overflow-x: auto; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font: 12.5px/1.45 {svg.MONO}; }}
 svg {{ max-width: 100%; height: auto; display: block; margin: 6px 0; }}
-@media (prefers-color-scheme: dark) {{
+@media screen and (prefers-color-scheme: dark) {{
   body {{ color: {INK[True]}; background: {svg.PAPER[True]}; }} .q, th {{ color: {QUIET[True]}; }}
 }}
-@media print {{ body {{ padding: 0; }} h2 {{ break-after: avoid; }} svg, tr {{ break-inside: avoid; }} }}
+@media print {{
+  :root {{ color-scheme: light; }} * {{ print-color-adjust: exact; }}
+  body {{ padding: 0; }} h2 {{ break-after: avoid; }} svg, tr {{ break-inside: avoid; }}
+}}
 """
 
 FIGURES = ("confusion", "checks", "slices")
@@ -145,14 +148,30 @@ def trust_page(
     )
 
 
-def figure_svg(report: Mapping[str, Any], name: str, cut: Mapping[str, Any] | None = None) -> str:
-    """A figure of Trust as a file of SVG: ``confusion``, ``checks``, or ``slices`` of `cut`."""
+def figure_svg(
+    report: Mapping[str, Any],
+    name: str,
+    cut: Mapping[str, Any] | None = None,
+    measure: str = "false_pass",
+) -> str:
+    """A figure of Trust as a file of SVG: ``confusion``, ``checks``, or ``slices`` of `cut`.
+
+    Parameters
+    ----------
+    measure
+        Of the slices, as for :func:`whileai_review.charts.slices.slices_figure`.
+
+    Raises
+    ------
+    ValueError
+        No such figure, or slices without a `cut`.
+    """
     if name == "confusion":
         return svg.confusion_svg(report, alone=True)
     if name == "checks":
         return svg.checks_svg(report, alone=True)
     if name == "slices" and cut is not None:
-        return svg.slices_svg(cut, alone=True, interim=bool(report.get("interim")))
+        return svg.slices_svg(cut, measure, alone=True, interim=bool(report.get("interim")))
     raise ValueError(f"No figure {name!r}: there are {', '.join(FIGURES)}.")
 
 
