@@ -177,7 +177,7 @@ def _slice_text(rate: float | None, interval: Any, n: int, hits: int | None) -> 
     if not n:
         return "not measured: none here"
     if n < SMALL_N:
-        return f"too few         {counts}"
+        return f"too few{counts:>{13 + len(counts)}}"
     return f"{percent(rate, n):>5} {interval_percent(interval, n):<13} {counts}"
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -27,9 +28,11 @@ def show_export(store: Store, picked: Picked, report: Mapping[str, Any]) -> None
         return
     with popover:
         _headline(report)
-        if report["agreement"]["n"]:
-            _figures(store, picked, report)
-        _file(store, picked, report)
+        with st.container(horizontal=True):
+            _file(store, picked, report)
+            if report["agreement"]["n"]:
+                _figures(store, picked, report)
+        quiet("The report is one file with figures and hashes; it runs no script and asks no host.")
 
 
 def _headline(report: Mapping[str, Any]) -> None:
@@ -48,27 +51,25 @@ def _file(store: Store, picked: Picked, report: Mapping[str, Any]) -> None:
         f"trust-{slug(report['run'])}.html",
         "text/html",
     )
-    quiet("One file with figures and hashes. It runs no script and asks no host.")
 
 
 def _figures(store: Store, picked: Picked, report: Mapping[str, Any]) -> None:
     field, said = _field(store, picked), param("share")
     measure = said if said in MEASURE_WORDS else "false_pass"
-    with st.container(horizontal=True):
-        for name, words in (("confusion", "Bars (SVG)"), ("checks", "Checks (SVG)")):
-            _download(
-                words,
-                lambda name=name: figure_svg(report, name),
-                f"{name}-{slug(report['run'])}.svg",
-                "image/svg+xml",
-            )
-        if field is not None:
-            _download(
-                "Slices (SVG)",
-                lambda: figure_svg(report, "slices", cache.slices(store, report, field), measure),
-                f"slices-{slug(report['run'])}-{slug(field)}.svg",
-                "image/svg+xml",
-            )
+    for name, words in (("confusion", "Bars (SVG)"), ("checks", "Checks (SVG)")):
+        _download(
+            words,
+            partial(figure_svg, report, name),
+            f"{name}-{slug(report['run'])}.svg",
+            "image/svg+xml",
+        )
+    if field is not None:
+        _download(
+            "Slices (SVG)",
+            lambda: figure_svg(report, "slices", cache.slices(store, report, field), measure),
+            f"slices-{slug(report['run'])}-{slug(field)}.svg",
+            "image/svg+xml",
+        )
 
 
 def _field(store: Store, picked: Picked) -> str | None:

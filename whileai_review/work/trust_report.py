@@ -117,7 +117,7 @@ def trust_page(
     about = _about(certificate)
     colour = _BADGE.get(state, UNCLEAR)
     parts = [
-        f'<p class="q">{html_text(about)} · measured {html_text(certificate["measured_at"])} '
+        f'<p class="q">{html_text(about)} · measured {html_text(_minute(certificate))} '
         f"by whileai-review {html_text(certificate['version'])}</p>",
         f'<h1><span class="word" style="border-color:{colour}">{html_text(said["word"])}</span> '
         f"{html_text(said['bold'])}</h1>",
@@ -208,6 +208,10 @@ def _about(certificate: Mapping[str, Any]) -> str:
     kind = {"human": "people’s labels", "program": "a rule’s labels", "model": "a model’s labels"}
     gold = kind.get(certificate["gold"].get("kind") or "", "no gold")
     return f"{certificate['data'].get('run')} · {judge} · {certificate['criterion']} · {gold}"
+
+
+def _minute(certificate: Mapping[str, Any]) -> str:
+    return f"{day(certificate)} {certificate['measured_at'][11:16]} UTC"
 
 
 def _coverage(report: Mapping[str, Any]) -> str:
