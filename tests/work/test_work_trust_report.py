@@ -107,7 +107,7 @@ def hostile(store, lines):
 def base(store, lines):
     return work.load_file(
         store,
-        lines(confused(40, 10, 5, 25)),
+        lines(confused(40, 10, 5, 25, regime="BIG")),
         grader="rubric",
         mapping=Mapping({"reward": "reward", "gold_reward": "gold_reward"}),
         origins={"gold_reward": {"kind": "human"}},
@@ -167,6 +167,16 @@ def test_the_numbers_are_those_of_the_rows(store, base):
     low, high = corrected["ci95"]
     assert interval == f"[{100 * low:.0f}, {100 * high:.0f}]" and (rows, tasks) == ("80", "10")
     assert report["headline"]["bold"] in "".join(page.texts)
+
+
+def test_a_slice_is_quoted_with_the_wider_of_its_intervals(store, base):
+    page = asks_nobody(trust_html(store, base["id"], field="regime"))
+    line = work.slices(store, base["id"], "regime")["rows"][0]
+    both = [line["false_pass_ci95"], line["false_pass_ci95_tasks"]]
+    low, high = min(each[0] for each in both), max(each[1] for each in both)
+    assert [round(100 * bound) for bound in both[0]] != [round(100 * bound) for bound in both[1]]
+    cells = page.line("BIG")
+    assert cells[1:5] == ["80", "10", "29%, 10 of 35", f"[{100 * low:.0f}, {100 * high:.0f}]"]
 
 
 def test_the_hashes_are_those_of_the_certificate(store, base):
