@@ -903,11 +903,11 @@ def _rule_text(result: dict, preview: bool) -> str:
     return "\n".join(lines)
 
 
-def _check_output(output: Path, *inputs: Path | str) -> None:
+def _check_output(output: Path, db: Path, *sources: str) -> None:
     """Refuse to write over what is read."""
-    for each in map(Path, inputs):
+    whats = ("the database itself", *["what is read"] * len(sources))
+    for each, what in zip((db, *map(Path, sources)), whats, strict=True):
         if output.exists() and each.exists() and output.samefile(each):
-            what = "the database itself" if each is inputs[0] else "what is read"
             raise Unusable(f"{output} is {what}. Name another file.")
 
 
