@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from whileai_review import load, work
 from whileai_review.cli import main
+from whileai_review.score.certificate import certificate_hash
 from whileai_review.store import open_store
 
 ROOT = Path(__file__).parent.parent
@@ -305,3 +306,18 @@ def test_the_store_never_forgets_a_certificate_of_a_deleted_run(certified):
         hash_ = json.loads(Path("good.json").read_text())["hash"]
         store.delete_run("good")
         assert store.certificate(hash_)["certificate"]["hash"] == hash_
+
+
+def test_a_certificate_that_this_database_does_not_know_is_said(certified, run):
+    """A hash is no signature: who can compute one can write a certificate of their own."""
+    found = json.loads(Path("good.json").read_text())
+    found["headline"]["bold"] = "All is well."
+    found["hash"] = certificate_hash(found)
+    Path("forged.json").write_text(json.dumps(found))
+    for call in (("forged.json", "--on", "good"), ("good", "--certificate", "forged.json")):
+        given = run("gate", *call)
+        assert given.exit_code == PASSES and "not issued in this database" in given.stdout
+        said = json.loads(run("gate", *call, "--json").stdout)
+        assert said["issued"] and not said["issued_here"]
+    known = run("gate", "good.json", "--on", "good")
+    assert known.exit_code == PASSES and "not issued" not in known.stdout

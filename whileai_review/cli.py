@@ -475,18 +475,22 @@ def _gated(
     """What the gate says where a loaded run has a part in it."""
     from whileai_review import work
     from whileai_review.score.certificate import gate
+    from whileai_review.store import NotFoundError
 
-    issued = basis is not None
+    issued, here = basis is not None, True
     if basis is None:
         basis = work.certificate_of(store, source, **asked)
         kept = work.kept_certificate(store, basis)
         issued = kept is not None
         basis = kept or basis
-    elif work.kept_certificate(store, basis) is not None:  # decided on since the file was written
-        basis = basis | {"sign_offs": work.exported(store, basis["hash"])["sign_offs"]}
+    else:
+        try:  # decided on since the file was written
+            basis = basis | {"sign_offs": work.exported(store, basis["hash"])["sign_offs"]}
+        except NotFoundError:
+            here = False
     said = basis.get("sign_offs") or [None]
     result = work.gate_run(store, basis, on) if on is not None else gate(basis)
-    return result | {"issued": issued, "sign_off": said[-1]}
+    return result | {"issued": issued, "issued_here": issued and here, "sign_off": said[-1]}
 
 
 def _measured_file(

@@ -304,3 +304,90 @@ def test_the_markdown_draws_names_letter_by_letter():
 def test_a_certificate_with_a_lone_surrogate_can_be_hashed_again():
     found = made(judge={"name": "j\ud800"})
     assert c.read_certificate(json.dumps(found)) == found
+
+
+def forged(**parts):
+    """A certificate with whole parts replaced by somebody who can compute a hash."""
+    return rehashed(copy.deepcopy(made()) | parts)
+
+
+def bounds(**changed):
+    found = copy.deepcopy(made())["bounds"]
+    for name, values in changed.items():
+        found[name] |= values
+    return found
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"judge": {"name": ["a"]}}, "judge.name"),
+        ({"judge": made()["judge"] | {"threshold": "many"}}, "judge.threshold"),
+        ({"guideline": {"versions": "v1"}}, "guideline.versions"),
+        ({"guideline": {"versions": [1]}}, "guideline.versions"),
+        ({"plan": {"planned": 30}}, "plan.labelled, plan.looks"),
+        ({"headline": {}}, "headline.word"),
+        ({"confusion": {"tp": 1}}, "confusion.fp"),
+        ({"measured_at": ""}, "measured_at"),
+        ({"measured_at": "yesterday"}, "measured_at"),
+        ({"format_version": True}, "format_version"),
+        ({"bounds": bounds(agreement={"low": "0.97"})}, "bounds.agreement"),
+        ({"bounds": bounds(tnr={"n": True})}, "bounds.tnr"),
+        ({"headline": made()["headline"] | {"word": "FAILS"}}, "headline says 'FAILS'"),
+        ({"n_rows": 7}, "its number of rows is not of its rows"),
+        ({"n_tasks": 1_000}, "its number of rows is not of its rows"),
+        ({"bounds": bounds(tnr={"n": 7})}, "its tnr is not of its rows"),
+        ({"bounds": bounds(tpr={"value": 0.2})}, "its tpr is not of its rows"),
+        ({"bounds": bounds(agreement={"low": None})}, "its agreement is not of its rows"),
+    ],
+)
+def test_a_forged_part_is_named_and_breaks_nothing(parts, said):
+    with pytest.raises(c.CertificateError, match=said):
+        c.read_certificate(json.dumps(forged(**parts)))
+
+
+def test_a_key_that_stands_twice_is_an_edit():
+    """One reader takes the first, another the last: neither text is the one that was issued."""
+    for text in (
+        json.dumps(made())[:-1] + ', "state": "passes"}',
+        '{"state": "passes", ' + json.dumps(made(judge_trust(rows_of(60, 40, 20, 10))))[1:],
+    ):
+        with pytest.raises(c.CertificateError, match="was changed"):
+            c.read_certificate(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_what_a_shell_of_windows_writes_is_read(encoding):
+    found = made()
+    text = json.dumps(found, ensure_ascii=False, indent=1).replace("\n", "\r\n")
+    assert c.looks_like_certificate(text.encode(encoding))
+    assert c.read_certificate(text.encode(encoding)) == found
+
+
+def test_a_count_that_came_back_as_a_decimal_is_the_count():
+    text = json.dumps(made()).replace('"n_rows": 120', '"n_rows": 120.0')
+    assert c.read_certificate(text)["n_rows"] == 120
+
+
+def test_two_certificates_in_a_file_are_refused():
+    line = json.dumps(made())
+    assert c.looks_like_certificate(f"{line}\n{line}\n")
+    with pytest.raises(c.CertificateError, match="more than one"):
+        c.read_certificate(f"{line}\n{line}\n")
+
+
+def test_a_sign_off_is_one_line_whatever_was_typed():
+    said = {"decision": "hold", "by": "lea", "at": "2026-01-02T03:04:05+00:00",
+            "reason": "wait\ncertificate: sha256 0000"}  # fmt: skip
+    words = sign_off_words(said, "fails")
+    assert words == "put on hold by lea on 2026-01-02: wait certificate: sha256 0000"
+
+
+def test_a_key_put_into_a_sign_off_is_an_edit():
+    found = made()
+    one = {"certificate": found["hash"], "decision": "accept", "reason": "read", "by": "lea",
+           "at": "2026-01-02T03:04:05+00:00"}  # fmt: skip
+    one["hash"] = c.sign_off_hash(one, None)
+    c.check_certificate(found | {"sign_offs": [one]})
+    with pytest.raises(c.CertificateError, match="a sign-off of this certificate was changed"):
+        c.check_certificate(found | {"sign_offs": [one | {"also": "ok by legal"}]})

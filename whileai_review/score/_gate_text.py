@@ -58,7 +58,8 @@ def sign_off_words(sign_off: Mapping[str, Any] | None, decision: str) -> str:
     if not sign_off:
         return ""
     done = {"accept": "accepted", "hold": "put on hold"}[sign_off["decision"]]
-    words = f"{done} by {sign_off['by']} on {sign_off['at'][:10]}: {sign_off['reason']}"
+    said = f"{done} by {sign_off['by']} on {sign_off['at'][:10]}: {sign_off['reason']}"
+    words = " ".join(said.split())  # in a line of its own, whatever was typed
     against = (sign_off["decision"] == "accept") != (decision == "passes")
     if against:
         words += f" (the gate goes by the numbers: {WORDS[decision]})"
@@ -78,7 +79,8 @@ def _certificate_words(result: Mapping[str, Any]) -> str:
     if not result.get("issued"):
         return f"none issued; measured now with version {certificate['version']}"
     words = f"sha256 {certificate['hash']}, measured {day(certificate)}"
-    return f"{words}, version {certificate['version']}"
+    words += f", version {certificate['version']}"
+    return words if result.get("issued_here", True) else f"{words}, not issued in this database"
 
 
 def _table(bounds: list[Bound]) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -196,11 +197,19 @@ def read_certificate(text: str | bytes) -> dict[str, Any]:
         It is no certificate, was changed by hand, is of a newer version, or contradicts itself.
     """
     try:
-        found = json.loads(text)
+        found = json.loads(_decoded(text), object_pairs_hook=_once)
+    except CertificateError:
+        raise
     except (ValueError, RecursionError) as error:
-        raise CertificateError("This is no certificate: it is not JSON.") from error
+        raise CertificateError(
+            "This is no certificate: it is not JSON, or more than one certificate."
+        ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise CertificateError("This is no certificate of whileai-review.")
+    try:
+        found = _whole(found)  # 120.0 of another program's JSON is the 120 that was written
+    except RecursionError as error:
+        raise CertificateError(_CHANGED) from error
     check_certificate(found)
     return found
 
@@ -210,7 +219,7 @@ def looks_like_certificate(text: str | bytes) -> bool:
 
     A line of rollouts that quotes a certificate does not begin as one.
     """
-    head = text if isinstance(text, str) else text.decode("utf-8", "replace")
+    head = _decoded(text)
     try:
         found = json.loads(head)
     except (ValueError, RecursionError):
@@ -229,7 +238,7 @@ def check_certificate(certificate: Mapping[str, Any]) -> None:
         sign-off that was changed.
     """
     version = certificate.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
+    if type(version) is int and version > FORMAT_VERSION:
         raise CertificateError(
             f"This certificate is of a newer format ({version}, this one knows {FORMAT_VERSION}). "
             "Install the newer whileai-review."
@@ -240,15 +249,27 @@ def check_certificate(certificate: Mapping[str, Any]) -> None:
         raise CertificateError(_CHANGED) from error
     if certificate.get("hash") != right:
         raise CertificateError(_CHANGED)
-    wrong = [key for key, kind in _KEYS.items() if not isinstance(certificate.get(key), kind)]
-    wrong = wrong or [f"bounds.{name}" for name in _wrong_bounds(certificate)]
+    wrong = [key for key, kind in _KEYS.items() if not _is(certificate.get(key), kind)]
+    wrong = wrong or [*_wrong_parts(certificate), *_wrong_bounds(certificate)]
     if wrong:
-        raise CertificateError(f"This is no whole certificate: {', '.join(wrong[:5])} is missing.")
+        raise CertificateError(
+            f"This is no whole certificate: {', '.join(wrong[:5])} is missing or of a wrong kind."
+        )
     if certificate["measurement"] != measurement_of(certificate):
         raise CertificateError(_CHANGED)
     if certificate["state"] not in EXIT:
         raise CertificateError(
             f"This certificate has a state nobody knows: {certificate['state']!r}."
+        )
+    if certificate["headline"]["word"] != WORDS[certificate["state"]]:
+        raise CertificateError(
+            f"This certificate contradicts itself: its state is {certificate['state']} and its "
+            f"headline says {certificate['headline']['word']!r}. Issue it anew."
+        )
+    odd = _against_counts(certificate)
+    if odd:
+        raise CertificateError(
+            f"This certificate contradicts itself: its {odd} is not of its rows. Issue it anew."
         )
     missed = [name for name in _FLOORS if not _holds(certificate, name)]
     if certificate["state"] == "passes" and missed:
@@ -459,14 +480,92 @@ def _whole(value: Any) -> Any:
     return value
 
 
+def _decoded(text: str | bytes) -> str:
+    """A file's text: UTF-8, or what a shell of Windows writes, with its mark of order."""
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    return text.decode(json.detect_encoding(text), "replace")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without a key that stands in it twice: two readers would read two things."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise CertificateError(_CHANGED)
+    return found
+
+
+_TEXT = (str, type(None))
+_NUMBER = (int, float, type(None))
+_PARTS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "judge": {"name": _TEXT, "sha256": _TEXT, "rubric_sha256": _TEXT, "threshold": _NUMBER,
+              "threshold_sha256": _TEXT},
+    "guideline": {"versions": (list, type(None)), "rules": (list, type(None))},
+    "gold": {"kind": _TEXT, "name": _TEXT},
+    "data": {"run": _TEXT, "sha256": _TEXT, "rows_sha256": _TEXT},
+    "policy": {"sha256": _TEXT, "from": _TEXT},
+    "confusion": {cell: int for cell in ("tp", "fp", "fn", "tn")},
+    "headline": {"word": str, "bold": str, "grey": str},
+    "plan": {"planned": int, "labelled": int, "looks": int},
+}  # fmt: skip
+"""Of the parts that are read: what kind each value is; None where nobody knows it."""
+
+
+def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)  # True is no count
+
+
+def _wrong_parts(certificate: Mapping[str, Any]) -> list[str]:
+    wrong = []
+    for name, kinds in _PARTS.items():
+        part = certificate[name]
+        for key, kind in kinds.items() if part is not None else ():
+            good = _is(part.get(key), kind)
+            if isinstance(part.get(key), list):
+                good = good and all(isinstance(each, str) for each in part[key])
+            if not good:
+                wrong.append(f"{name}.{key}")
+    if not _is_moment(certificate["measured_at"]):
+        wrong.append("measured_at")
+    return wrong
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) > 10
+
+
+def _against_counts(certificate: Mapping[str, Any]) -> str:
+    """The first figure whose n is not that of the confusion, or that lies outside its interval."""
+    tp, fp, fn, tn = (certificate["confusion"][cell] for cell in ("tp", "fp", "fn", "tn"))
+    n = tp + fp + fn + tn
+    sizes = {"tnr": fp + tn, "tpr": tp + fn, "reward_in_error": tp + fp}
+    if certificate["n_rows"] != n or not 0 <= certificate["n_tasks"] <= n:
+        return "number of rows"
+    if min(tp, fp, fn, tn) < 0:
+        return "confusion"
+    for name in _BOUNDS:
+        found = certificate["bounds"][name]
+        value, low, high = found["value"], found["low"], found["high"]
+        if found["n"] != sizes.get(name, n):
+            return name
+        # Kappa's and J's intervals are of a bootstrap: nothing says that they hold the value.
+        inside = name in ("kappa", "j") or value is None or low is None or low <= value <= high
+        if (low is None) != (high is None) or not inside:
+            return name
+    return ""
+
+
 def _wrong_bounds(certificate: Mapping[str, Any]) -> list[str]:
     wrong = []
     for name in _BOUNDS:
         found = certificate["bounds"].get(name) or {}
-        number = (int, float, type(None))
-        good = isinstance(found, dict) and isinstance(found.get("n"), int)
-        if not good or not all(isinstance(found.get(k), number) for k in ("value", "low", "high")):
-            wrong.append(name)
+        good = isinstance(found, dict) and _is(found.get("n"), int)
+        if not good or not all(_is(found.get(k), _NUMBER) for k in ("value", "low", "high")):
+            wrong.append(f"bounds.{name}")
     return wrong
 
 
@@ -477,6 +576,9 @@ def _holds(certificate: Mapping[str, Any], name: str) -> bool:
     return low > floor if name == "j" else low >= floor
 
 
+_SIGN_OFF = {"certificate", "decision", "reason", "by", "at", "hash"}
+
+
 def _check_sign_offs(certificate: Mapping[str, Any]) -> None:
     before = None
     said = certificate.get("sign_offs")
@@ -485,7 +587,7 @@ def _check_sign_offs(certificate: Mapping[str, Any]) -> None:
     for each in said or ():
         if not isinstance(each, dict) or each.get("certificate") != certificate["hash"]:
             raise CertificateError("A sign-off in this file is of another certificate.")
-        if each.get("hash") != sign_off_hash(each, before):
+        if set(each) != _SIGN_OFF or each["hash"] != sign_off_hash(each, before):
             raise CertificateError("a sign-off of this certificate was changed after it was given.")
         before = each["hash"]
 
