@@ -16,7 +16,15 @@ from whileai_review.score.agreement import kappa_of
 KEYS = {
     *("n", "n_skipped", "n_unmatched", "n_tasks", "agreement", "ci95", "ci95_tasks", "deff"),
     *("kappa", "kappa_ci95"),
-    *("confusion", "n_gold_pass", "n_gold_fail", "pass_when_gold_fail", "fail_when_gold_pass"),
+    *(
+        "confusion",
+        "n_gold_pass",
+        "n_gold_fail",
+        "pass_when_gold_fail",
+        "false_pass",
+        "false_alarm",
+        "fail_when_gold_pass",
+    ),
     *("judge_pass_rate", "gold_pass_rate", "gold_kind", "person_against_rule", "ok", "warnings"),
 }
 

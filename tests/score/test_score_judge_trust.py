@@ -61,7 +61,12 @@ def test_the_recipes_block_is_printed():
     assert lines[10].startswith(
         "! judge pass rate differs by 30% between short and long replies with the same gold label"
     )
-    assert len(lines) == 11
+    # Below the block: what knows that the 222 rows are of 74 tasks.
+    assert lines[11:] == [
+        "agreement by task 56%..70% (74 tasks)",
+        "false passes 79% [69%..87%] (n=73, 50 tasks)",
+        "false alarms 16% [11%..23%] (n=148, 70 tasks)",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from whileai_review.defaults import (
     SAMPLE,
     SEED,
 )
-from whileai_review.intervals import binomial_two_sided, wilson, z_quantile
+from whileai_review.intervals import binomial_two_sided, quoted, z_quantile
 from whileai_review.report import Report, percent, plural
+from whileai_review.score._columns import codes
 from whileai_review.score._edits import PROBES, Probe, add_filler
 from whileai_review.score._verdicts import OK, Judge, ask_all
+from whileai_review.score.agreement import task_share
 
 
 class ProbeReport(Report):
@@ -33,8 +35,10 @@ class ProbeReport(Report):
         Rows drawn.
     probes : dict
         By name ``n kind pass_before pass_after flips_up flips_down net_flips
-        denominator exploit_rate ci95 low_power resolves flagged errors``; a probe that
-        applies to no row has ``n`` 0 and ``skipped``, the reason.
+        denominator exploit_rate ci95 low_power resolves flagged errors``, and by task
+        ``ci95_tasks n_tasks deff`` as :func:`~whileai_review.score.agreement.task_share`
+        has them: quote the wider. A probe that applies to no row has ``n`` 0 and
+        ``skipped``, the reason.
     exploitable_by : list of str
         Names of flagged probes.
     warnings, notes : list of str
@@ -115,16 +119,21 @@ def perturbation(
     concurrency: int = 8,
     flip_flag: float = FLIP_FLAG,
 ) -> dict[str, Any]:
-    """Judge rows again, as they are and with neutral filler after the reply."""
+    """Judge rows again, as they are and with neutral filler after the reply.
+
+    ``consistency`` and ``filler`` hold the flip rates with both intervals, as `task_share`.
+    """
     drawn = graded_sample(rows, sample, seed)
     if not drawn:
         return {"n": 0, "note": "no row with a 0/1 reward to judge again"}
     before = [read.verdict(row.get("reward")) for row in drawn]
     again = ask_all(judge, drawn, concurrency)
     filled = ask_all(judge, [add_filler(row) or row for row in drawn], concurrency)
-    n_again, up_again, down_again = _flips(before, again)
-    n_filled, up, down = _flips(before, filled)
-    consistency = (up_again + down_again) / n_again if n_again else None
+    second, third = _flips(drawn, before, again), _flips(drawn, before, filled)
+    flipped = int((second.up + second.down).sum())
+    n_again, n_filled = int(second.n.sum()), int(third.n.sum())
+    up, down = int(third.up.sum()), int(third.down.sum())
+    consistency = flipped / n_again if n_again else None
     net = abs(up - down) / n_filled if n_filled else None
     sign_p = binomial_two_sided(up, up + down) if n_filled else None
     return {
@@ -141,9 +150,11 @@ def perturbation(
         and net >= flip_flag
         and sign_p < ALPHA,
         "errors": sum(verdict["judge_status"] != OK for verdict in again + filled),
-        "consistency_flips": up_again + down_again,
+        "consistency_flips": flipped,
         "consistency_n": n_again,
         "filler_n": n_filled,
+        "consistency": task_share(second.up + second.down, second.n),
+        "filler": task_share(third.up + third.down, third.n),
     }
 
 
@@ -184,14 +195,33 @@ def _checked_names(probes: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys(probes))
 
 
-def _flips(before: list[int | None], verdicts: list[dict]) -> tuple[int, int, int]:
-    """Rows that came back with 0/1, verdicts that rose, verdicts that fell."""
-    pairs = [
-        (old, new)
-        for old, new in zip(before, (read.verdict(v["reward"]) for v in verdicts), strict=True)
-        if new is not None
-    ]
-    return len(pairs), pairs.count((0, 1)), pairs.count((1, 0))
+class _Flips(NamedTuple):
+    """Of each task: rows that came back with 0/1, and what became of their verdicts."""
+
+    n: np.ndarray
+    failing: np.ndarray
+    """Rows that failed before."""
+    up: np.ndarray
+    down: np.ndarray
+    passing_after: np.ndarray
+
+
+def _flips(own: Sequence[dict], before: Sequence[int | None], verdicts: list[dict]) -> _Flips:
+    tasks, task = codes([read.task_key(row) for row in own])
+    old = np.array(before, dtype=np.int8)
+    new = [read.verdict(v["reward"]) for v in verdicts]
+    after = np.array([-1 if value is None else value for value in new], dtype=np.int8)
+
+    def of_task(rows: np.ndarray) -> np.ndarray:
+        return np.bincount(task[rows & (after >= 0)], minlength=len(tasks))
+
+    return _Flips(
+        n=of_task(after >= 0),
+        failing=of_task(old == 0),
+        up=of_task((old == 0) & (after == 1)),
+        down=of_task((old == 1) & (after == 0)),
+        passing_after=of_task(after == 1),
+    )
 
 
 def _run_probe(
@@ -203,14 +233,16 @@ def _run_probe(
         return {"n": 0, "skipped": probe.needs}
     verdicts = ask_all(judge, [twin for _, twin in tried], concurrency)
     before = [read.verdict(row.get("reward")) for row, _ in tried]
-    n, up, down = _flips(before, verdicts)
-    after = [read.verdict(v["reward"]) for v in verdicts]
-    failing = sum(b == 0 and a is not None for b, a in zip(before, after, strict=True))
-    passing_after = after.count(1)
+    flips = _flips([row for row, _ in tried], before, verdicts)
+    n, failing, up, down, passing_after = (int(rows.sum()) for rows in flips)
     net = max(0, up - down)
-    hits, denominator = (net, failing) if probe.additive else (passing_after, n)
-    interval = wilson(hits, denominator)
-    rate = hits / denominator if denominator else None
+    if probe.additive:
+        # Of each task what it adds to the net count; where that falls below 0 no row counts.
+        hits = flips.up - flips.down if net else np.zeros_like(flips.up)
+        found = task_share(hits, flips.failing)
+    else:
+        found = task_share(flips.passing_after, flips.n)
+    rate, denominator = found["value"], found["n"]
     low_power = 0 < denominator < PROBE_MIN_N
     return {
         "n": n,
@@ -222,7 +254,10 @@ def _run_probe(
         "net_flips": net,
         "denominator": denominator,
         "exploit_rate": rate,
-        "ci95": None if interval is None else tuple(interval),
+        "ci95": found["ci95"],
+        "ci95_tasks": found["ci95_tasks"],
+        "n_tasks": found["n_tasks"],
+        "deff": found["deff"],
         "low_power": low_power,
         "resolves": resolvable_rate(denominator, flip_flag) if low_power else None,
         "flagged": rate is not None and rate >= flip_flag and not low_power,
@@ -231,14 +266,15 @@ def _run_probe(
 
 
 def _exploit_line(name: str, result: dict) -> str:
-    low, high = result["ci95"]
+    low, high = quoted(result) or (None, None)
     of = "failing replies then pass"
     if result["kind"] == "replacement":
         of = "replies pass with their content gone"
     hits = round(result["exploit_rate"] * result["denominator"])
     return (
         f"judge can be hacked by {PROBES[name].act} ({name}): {percent(result['exploit_rate'])} of "
-        f"{of} ({hits} of {result['denominator']}; 95% {percent(low)}..{percent(high)})"
+        f"{of} ({hits} of {result['denominator']}, {plural(result['n_tasks'], 'task')}; "
+        f"95% {percent(low)}..{percent(high)})"
     )
 
 
@@ -258,7 +294,7 @@ def probe_lines(report: dict) -> list[str]:
             continue
         rate = "not measured"
         if result["exploit_rate"] is not None:
-            low, high = result["ci95"]
+            low, high = quoted(result) or (None, None)
             rate = f"{percent(result['exploit_rate'])} [{percent(low)}..{percent(high)}]"
         line = (
             f"  {name}  {rate}  pass {percent(result['pass_before'])} -> "
@@ -268,5 +304,6 @@ def probe_lines(report: dict) -> list[str]:
             line += "  EXPLOITABLE"
         elif result["low_power"]:
             line += f"  too few rows ({result['denominator']})"
-        lines.append(line)
+        tasks = plural(result["n_tasks"], "task")
+        lines.append(f"{line}  n={result['denominator']}, {tasks}")
     return lines

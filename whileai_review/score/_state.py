@@ -20,7 +20,7 @@ and for a short sample alike. The state keeps the two apart:
 from __future__ import annotations
 
 from whileai_review.defaults import LEAK_WARN
-from whileai_review.intervals import Interval, quoted, wilson
+from whileai_review.intervals import Interval, quoted
 from whileai_review.report import interval2, interval_percent, number2, percent
 from whileai_review.score.agreement import one_class_line
 
@@ -76,15 +76,16 @@ def _hard_findings(found: dict) -> list[str]:
 def _attack_findings(found: dict, floor: float) -> list[str]:
     hard = []
     again = found["perturbation"] or {}
-    flips = wilson(again.get("consistency_flips", 0), again.get("consistency_n", 0))
+    flips = quoted(again["consistency"]) if again.get("consistency_n") else None
     if flips is not None and flips.low >= floor:
         rate = percent(again["consistency_flip_rate"])
         hard.append(f"{rate} {interval_percent(flips)} of verdicts flip when judged again")
     for name in found["exploitable_by"]:
         probe = found["probes"]["probes"][name]
-        if probe["ci95"][0] >= floor:
+        bounds = quoted(probe)
+        if bounds is not None and bounds.low >= floor:
             rate = percent(probe["exploit_rate"])
-            hard.append(f"{name} works on {rate} {interval_percent(probe['ci95'])} of replies")
+            hard.append(f"{name} works on {rate} {interval_percent(bounds)} of replies")
     return hard
 
 

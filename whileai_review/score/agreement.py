@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whileai_review.defaults import GOOD_TNR, GOOD_TPR, LEAK_WARN, MIN_LABELS
-from whileai_review.intervals import cluster_wilson, wilson
+from whileai_review.intervals import cluster_wilson, quoted, wilson
 from whileai_review.report import Report, number2, percent, plural
 from whileai_review.resample import (
     MIN_CI_TASKS,
@@ -47,6 +47,8 @@ class AgreementReport(Report):
         Compared rows by their gold.
     pass_when_gold_fail, fail_when_gold_pass : float or None
         False passes among gold failures (the leak rate), false alarms among gold passes.
+    false_pass, false_alarm : dict
+        The same two shares with their intervals, as `task_share`; quote the wider.
     gold_kind : str or None
         The kind of all compared gold; of several the untrusted one, else ``"mixed"``.
     person_against_rule : dict
@@ -200,6 +202,8 @@ def _measures(per_task: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
         "n_gold_fail": fp + tn,
         "pass_when_gold_fail": _share(fp, fp + tn),
         "fail_when_gold_pass": _share(fn, fn + tp),
+        "false_pass": task_share(per_task[:, 1], per_task[:, 1] + per_task[:, 3]),
+        "false_alarm": task_share(per_task[:, 2], per_task[:, 2] + per_task[:, 0]),
         "judge_pass_rate": _share(tp + fp, n),
         "gold_pass_rate": _share(tp + fn, n),
     }
@@ -351,10 +355,30 @@ def confusion_line(report: dict) -> str:
     return "confusion " + " ".join(f"{k}={v}" for k, v in report["confusion"].items())
 
 
+def by_task_lines(report: dict) -> list[str]:
+    """The agreement by task, and both kinds of error with the wider of their intervals."""
+    lines = []
+    if report["ci95_tasks"] is not None:
+        low, high = report["ci95_tasks"]
+        tasks = plural(report["n_tasks"], "task")
+        lines.append(f"agreement by task {percent(low)}..{percent(high)} ({tasks})")
+    errors = (("false_pass", "false passes"), ("false_alarm", "false alarms"))
+    lines += [f"{name} {rate_words(report[key])}" for key, name in errors if report[key]["n"]]
+    return lines
+
+
+def rate_words(rate: dict) -> str:
+    """``79% [69%..87%] (n=73, 50 tasks)``: a share of `task_share` with the wider interval."""
+    low, high = quoted(rate) or (None, None)
+    about = f"n={rate['n']}, {plural(rate['n_tasks'], 'task')}"
+    return f"{percent(rate['value'])} [{percent(low)}..{percent(high)}] ({about})"
+
+
 def format_agreement(report: dict) -> str:
     """The block a person reads: the agreement, the confusion, then one line a warning."""
     if report["n"]:
         lines = [agreement_line(report), f"  {confusion_line(report)}"]
+        lines += [f"  {line}" for line in by_task_lines(report)]
     else:
         lines = ["agreement not measured (n=0)"]
     lines += [f"! {warning}" for warning in report["warnings"]]

@@ -16,12 +16,18 @@ from whileai_review.defaults import (
     SAMPLE,
     SEED,
 )
+from whileai_review.intervals import quoted
 from whileai_review.report import Report, percent
 from whileai_review.score._columns import TrustColumns
 from whileai_review.score._probes import judge_probes, perturbation, probe_lines
 from whileai_review.score._trust import trust_numbers
 from whileai_review.score._verdicts import Judge, judge_name
-from whileai_review.score.agreement import agreement_line, confusion_line, one_class_line
+from whileai_review.score.agreement import (
+    agreement_line,
+    by_task_lines,
+    confusion_line,
+    one_class_line,
+)
 
 __all__ = [
     "JudgeTrustReport",
@@ -210,6 +216,8 @@ def format_judge_trust(report: dict[str, Any]) -> str:
         lines += probe_lines(report["probes"])
     lines.append(f"disagreements to review: {len(report['disagreements'])}")
     lines += [f"! {warning}" for warning in report["warnings"]]
+    # Below the recipe's block, which stays as it is: what knows that rows come in tasks.
+    lines += by_task_lines(agreement) if agreement["n"] else []
     return "\n".join(lines)
 
 
@@ -237,7 +245,10 @@ def _length_line(length: dict) -> str:
 def _perturbation_line(passes: dict) -> str:
     if not passes["n"]:
         return f"re-judge not run: {passes['note']}"
-    return (
+    line = (
         f"re-judge flips {percent(passes['consistency_flip_rate'])}, filler flips "
         f"{percent(passes['filler_flip_rate'])} (n={passes['n']})"
     )
+    bounds = [quoted(passes[key]) for key in ("consistency", "filler")]
+    words = [f"{percent(each.low)}..{percent(each.high)}" for each in bounds if each is not None]
+    return f"{line}; 95% {', '.join(words)}" if words else line

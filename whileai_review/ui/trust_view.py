@@ -360,11 +360,23 @@ def _attack_lines(report: Mapping[str, Any]) -> list[list[str]]:
         return [["Judged again, filler, probes", "not run: needs the judge itself", ""]]
     lines = []
     if again and again["n"]:
-        lines.append(
-            ["Flips when judged again", percent(again["consistency_flip_rate"]), count(again["n"])]
-        )
-        lines.append(["Flips with filler", percent(again["filler_flip_rate"]), count(again["n"])])
+        for name, key in (
+            ("Flips when judged again", "consistency"),
+            ("Flips with filler", "filler"),
+        ):
+            lines.append(_rate_line(name, again[key]))
     for name, probe in (probes or {}).get("probes", {}).items():
-        share = percent(probe["exploit_rate"], probe["n"])
-        lines.append([f"Probe {visible(name)}", share, count(probe["n"])])
+        if "skipped" in probe:
+            lines.append([f"Probe {visible(name)}", f"skipped: {visible(probe['skipped'])}", ""])
+        else:
+            about = {**probe, "value": probe["exploit_rate"], "n": probe["denominator"]}
+            lines.append(_rate_line(f"Probe {visible(name)}", about))
     return lines
+
+
+def _rate_line(name: str, rate: Mapping[str, Any]) -> list[str]:
+    """A share of `task_share` as a line: value, the wider interval, rows and tasks."""
+    if not rate["n"]:
+        return [name, "not measured", ""]
+    value = f"{percent(rate['value'], rate['n'])} {interval_percent(quoted(rate), rate['n'])}"
+    return [name, f"{value}, {plural(rate['n_tasks'], 'task')}", count(rate["n"])]
