@@ -112,7 +112,7 @@ def wilson(k: float, n: float, level: float = LEVEL, z: float | None = None) -> 
 
 
 def cluster_wilson(
-    successes: np.ndarray, sizes: np.ndarray, level: float = LEVEL
+    successes: np.ndarray, sizes: np.ndarray, level: float = LEVEL, unit: int = 1
 ) -> ClusterInterval | None:
     """Interval of a share over rows that come in tasks: :func:`wilson` at ``n / deff`` rows.
 
@@ -126,6 +126,8 @@ def cluster_wilson(
         Of each task; tasks without a row are left out.
     level : float
         Coverage; the quantile is Student's with ``n_tasks - 1`` degrees of freedom.
+    unit : int
+        What one row counts in the arrays, where rows have shares and not verdicts.
 
     Returns
     -------
@@ -154,9 +156,9 @@ def cluster_wilson(
         # n^2 times the sum of (s - m k / n)^2, in whole numbers: no order of rows changes it.
         squares = n * n * int(s @ s) - 2 * k * n * int(s @ m) + k * k * int(m @ m)
         variance = tasks / (tasks - 1) * squares / n**4
-        deff = max(1.0, variance * n**3 / (k * (n - k)))
+        deff = max(float(unit), variance * n**3 / (k * (n - k)))
     bounds = wilson(k / deff, n / deff, z=t_quantile(level, tasks - 1))
-    return None if bounds is None else ClusterInterval(bounds.low, bounds.high, tasks, deff)
+    return None if bounds is None else ClusterInterval(bounds.low, bounds.high, tasks, deff / unit)
 
 
 def cluster_difference(

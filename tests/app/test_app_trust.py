@@ -201,6 +201,26 @@ def test_labels_of_a_person_beside_a_rule_get_a_table_and_move_nothing(recipe):
     assert sentence in after
 
 
+def test_what_people_agree_with_each_other_stands_beside_kappa(db, tmp_path):
+    """Two people on 40 rows differ on every fifth: 80%; with one person nothing is said."""
+    load_rows(db, tmp_path, rows(40, lambda i: i % 2))
+    with open_store(db) as store:
+        queue = work.draw_queue(store, 1, "census")["id"]
+        ids = store.queue_row_ids(queue)
+        for n, row_id in enumerate(ids):
+            store.add_label(row_id, "ana", ("pass", "fail")[n % 2], f"a{n}", queue_id=queue)
+        store.choose(1, gold="human")
+    assert "agree with each other" not in words(page())
+    with open_store(db) as store:
+        for n, row_id in enumerate(ids):
+            said = (n + (n % 5 == 0)) % 2
+            store.add_label(row_id, "bo", ("pass", "fail")[said], f"b{n}", queue_id=queue)
+    at = page()
+    assert "People agree with each other on 80% [" in words(at)
+    assert "n=40 rows, 40 tasks: a judge cannot be shown better than that" in words(at)
+    assert "people agree with each other on 80% [" in at.code[0].value
+
+
 def test_hostile_names_are_text(db, tmp_path):
     evil = "![t](http://127.0.0.1:9/t.png) <img src=x onerror=alert(1)> $x$"
     load_rows(

@@ -24,7 +24,14 @@ KEYS = {
     *("gold_degenerate", "floors", "skipped", "agreement", "tpr", "tnr", "j", "reward_in_error"),
     *("judge_fail_right", "baseline", "kappa_of_a_good_judge", "plan"),
     *("person_against_rule", "held_out_halves"),
-    *("length_sensitivity", "foreign_rewards", "perturbation", "probes", "exploitable_by"),
+    *(
+        "people",
+        "length_sensitivity",
+        "foreign_rewards",
+        "perturbation",
+        "probes",
+        "exploitable_by",
+    ),
     *("disagreements", "flagged", "warnings"),
 }
 

@@ -23,6 +23,7 @@ from whileai_review.report import (
     percent,
     points,
 )
+from whileai_review.score.people import people_words
 
 SHAPE = {"up": "▲", "down": "▼", "unclear": "○"}
 ALPHA = 0.05
@@ -96,6 +97,12 @@ def _kappa(report: Mapping[str, Any]) -> Check:
         "when nearly all rows pass, even for a good judge.",
         note=_good_kappa(report),
     )
+
+
+def people_line(report: Mapping[str, Any]) -> str:
+    """What people agree with each other, beside the judge's kappa; empty where nobody knows."""
+    words = people_words(report.get("people"), report["floors"]["min_agreement"])
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _good_kappa(report: Mapping[str, Any]) -> str:

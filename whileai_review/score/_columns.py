@@ -56,6 +56,8 @@ class TrustColumns:
         Identities of those rows on which the person and the rule differ.
     conflicts_without_gold : int
         Conflicts that left the row without a 0/1 gold label.
+    people : sequence of (int, int, int)
+        Of each row that two people labelled: its task, people who passed it, who failed it.
     """
 
     task: np.ndarray
@@ -71,6 +73,7 @@ class TrustColumns:
     person_and_rule: int = 0
     conflicts: Sequence[str] = ()
     conflicts_without_gold: int = 0
+    people: Sequence[tuple[int, int, int]] = ()
 
     def __len__(self) -> int:
         return len(self.judge)
@@ -108,9 +111,13 @@ class TrustColumns:
         golds, _ = _bulk.verdict_codes(raw.golds)
         kinds, kind = codes(raw.kinds)
         names, name = codes(raw.signatures)
-        labels = _LabelWatch()
+        labels, people = _LabelWatch(), []
+        place = {key: number for number, key in enumerate(tasks)} if raw.labelled else {}
         for row in raw.labelled:
             labels.see(row, read.verdict(row.get(gold)) is not None)
+            votes = people_votes(row)
+            if votes is not None:
+                people.append((place[read.task_key(row)], *votes))
         return cls(
             task=task,
             tasks=tasks,
@@ -125,6 +132,7 @@ class TrustColumns:
             person_and_rule=labels.both,
             conflicts=labels.conflicts,
             conflicts_without_gold=labels.without_gold,
+            people=people,
         )
 
     def with_twins(self, own: Sequence[dict], twins: Iterable[dict], reward: str) -> TrustColumns:
@@ -152,6 +160,7 @@ class TrustColumns:
             person_and_rule=0,
             conflicts=(),
             conflicts_without_gold=0,
+            people=(),
         )
 
 
@@ -185,6 +194,25 @@ def _unsigned(names: list[str], codes: np.ndarray) -> np.ndarray:
     if "" not in names:
         return codes
     return np.where(codes == names.index(""), -1, codes)
+
+
+def people_votes(row: dict) -> tuple[int, int] | None:
+    """People who passed a row and who failed it, each by their last label; None under two."""
+    records = row.get("gold_labels")
+    if not isinstance(records, list | tuple) or len(records) < 2:
+        return None
+    latest: dict[str, int] = {}
+    for record in sorted(read.gold_labels(row), key=_when):  # of equal times the later entry
+        if read.label_kind(record) == "human":
+            said = read.verdict(record["label"])
+            latest[read.as_text(record.get("annotator"))] = 0 if said is None else said
+    latest.pop("", None)  # labels that nobody signed may be one person's
+    passed = sum(latest.values())
+    return (passed, len(latest) - passed) if len(latest) > 1 else None
+
+
+def _when(record: dict) -> float:
+    return float(record["ts"]) if read.is_number(record.get("ts")) else 0.0
 
 
 def _majority(row: dict, kind: str) -> int | None:

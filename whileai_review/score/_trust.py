@@ -38,6 +38,7 @@ from whileai_review.score.agreement import (
     one_class_line,
     task_share,
 )
+from whileai_review.score.people import people_agreement
 from whileai_review.score.planning import plan_from_tasks
 
 EXAMPLES = 5
@@ -87,6 +88,7 @@ def trust_numbers(
         "plan": _plan(columns.per_task, min_agreement),
         "kappa_of_a_good_judge": kappa_at(agreement["gold_pass_rate"]),
         "person_against_rule": agreement["person_against_rule"],
+        "people": people_agreement(np.array(columns.people, dtype=np.int64).reshape(-1, 3)),
         "held_out_halves": _halves(columns, allow_model_gold),
         "length_sensitivity": length_sensitivity(
             columns.chars[used],

@@ -196,7 +196,7 @@ def _measures(per_task: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
         "ci95_tasks": by_task["ci95_tasks"],
         "deff": by_task["deff"],
         "kappa": kappa,
-        "kappa_ci95": _kappa_interval(len(per_task), cells, draws),
+        "kappa_ci95": task_kappa_interval(len(per_task), cells, draws),
         "confusion": {"tp": tp, "fp": fp, "fn": fn, "tn": tn},
         "n_gold_pass": tp + fn,
         "n_gold_fail": fp + tn,
@@ -209,7 +209,8 @@ def _measures(per_task: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _kappa_interval(n_tasks: int, cells: np.ndarray, draws: np.ndarray) -> tuple | None:
+def task_kappa_interval(n_tasks: int, cells: np.ndarray, draws: np.ndarray) -> tuple | None:
+    """Kappa's interval from ``(n_boot, 4)`` draws of the cells over tasks; None without chance."""
     tp, fp, fn, tn = (int(c) for c in cells)
     if not tp + fn or not fp + tn or n_tasks < MIN_CI_TASKS:
         return None

@@ -28,6 +28,7 @@ from whileai_review.score.agreement import (
     confusion_line,
     one_class_line,
 )
+from whileai_review.score.people import people_words
 
 __all__ = [
     "JudgeTrustReport",
@@ -73,6 +74,9 @@ class JudgeTrustReport(Report):
         floor, if its share holds and for a chance of 80% (None: no number will); ``hopeless``.
     kappa_of_a_good_judge : float or None
         What a judge with TPR .95 and TNR .92 would get at this base rate.
+    people : dict or None
+        What people agree with each other on the rows that two of them labelled:
+        :func:`~whileai_review.score.people.people_agreement`. None where nobody knows.
     person_against_rule : dict
         As in :class:`~whileai_review.score.agreement.AgreementReport`.
     held_out_halves : dict
@@ -218,7 +222,8 @@ def format_judge_trust(report: dict[str, Any]) -> str:
     lines += [f"! {warning}" for warning in report["warnings"]]
     # Below the recipe's block, which stays as it is: what knows that rows come in tasks.
     lines += by_task_lines(agreement) if agreement["n"] else []
-    return "\n".join(lines)
+    ceiling = people_words(report["people"], report["floors"]["min_agreement"])
+    return "\n".join(lines + ([ceiling] if ceiling else []))
 
 
 def _headline(report: dict) -> str:

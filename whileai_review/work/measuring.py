@@ -14,7 +14,7 @@ import orjson
 
 from whileai_review import __version__
 from whileai_review.resample import task_cells
-from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes
+from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes, people_votes
 from whileai_review.score.agreement import task_share
 from whileai_review.score.corrected import corrected_from_columns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
@@ -264,15 +264,20 @@ def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> Trus
     n = len(columns["id"])
     gold = np.full(n, NO_VERDICT, dtype=np.int8)
     kind = np.zeros(n, dtype=np.intp)
+    task = np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp)
+    people = []
     for i, row_id in enumerate(columns["id"]):
         row = truth.get(row_id)
+        votes = people_votes(row) if row is not None else None
+        if votes is not None:
+            people.append((int(task[i]), *votes))
         if row is not None and row.get("gold_reward") is not None:
             gold[i] = row["gold_reward"]
             kind[i] = kinds.setdefault(row["gold_kind"], len(kinds))
     judge = np.array([NO_VERDICT if v is None else v for v in columns["verdict"]], dtype=np.int8)
     value = np.array([np.nan if v is None else v for v in columns["value"]], dtype=float)
     return TrustColumns(
-        task=np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp),
+        task=task,
         tasks=list(tasks),
         judge=judge,
         fraction=np.where(judge == NO_VERDICT, value, np.nan),
@@ -288,6 +293,7 @@ def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> Trus
             dtype=np.intp,
         ),
         judge_names=list(names),
+        people=people,
     )
 
 

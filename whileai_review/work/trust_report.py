@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from whileai_review.charts import svg
-from whileai_review.charts.checks import SHAPE, trust_checks
+from whileai_review.charts.checks import SHAPE, people_line, trust_checks
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
 from whileai_review.charts.slices import MEASURES, MOST_LINES, floor_words
@@ -233,6 +233,7 @@ def _checks(report: Mapping[str, Any]) -> list[str]:
         lines.append((*cells, state))
         if check.note:
             notes.append(f"{check.name}: {check.note}")
+    notes.append(people_line(report))
     if not interim:
         notes.append("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
     notes.append(
