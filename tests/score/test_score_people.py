@@ -154,14 +154,14 @@ def test_the_report_has_it_and_prints_it():
     people = report["people"]
     assert (people["value"], people["n"], people["n_tasks"]) == (0.8, 50, 25)
     line = str(report).splitlines()[-1]
-    assert line.startswith("people agree with each other on 80% [")
+    assert line.startswith("people agree 80% [")
     assert "kappa 0.60 [" in line and "n=50 rows, 25 tasks" in line
-    assert line.endswith(": a judge cannot be shown better than that")
+    assert line.endswith(": a judge’s ceiling")
 
 
 def test_a_floor_that_people_do_not_reach_is_said():
     words = people_words(judge_trust(rows(25, 25))["people"], 0.8)
-    assert words.endswith(": the floor of 80% is above what people reach")
+    assert words.endswith(": under the floor of 80%")
 
 
 def test_where_nobody_labelled_twice_nothing_is_said():
@@ -169,5 +169,5 @@ def test_where_nobody_labelled_twice_nothing_is_said():
     for row in own:
         row["gold_labels"] = row["gold_labels"][:1]
     report = judge_trust(own)
-    assert report["people"] is None and "people" not in str(report)
+    assert report["people"] is None and "people agree" not in str(report)
     assert judge_trust([])["people"] is None and people_words(None, 0.8) == ""

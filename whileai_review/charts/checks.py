@@ -99,10 +99,16 @@ def _kappa(report: Mapping[str, Any]) -> Check:
     )
 
 
-def people_line(report: Mapping[str, Any]) -> str:
-    """What people agree with each other, beside the judge's kappa; empty where nobody knows."""
-    words = people_words(report.get("people"), report["floors"]["min_agreement"])
-    return f"{words[:1].upper()}{words[1:]}"
+def check_notes(report: Mapping[str, Any], checks: Sequence[Check]) -> list[str]:
+    """The lines under the table; what people agree with each other follows the judge's kappa."""
+    notes = []
+    for check in checks:
+        if check.note:
+            notes.append(f"{check.name}: {check.note}")
+        if check.name == "Kappa":
+            words = people_words(report.get("people"), report["floors"]["min_agreement"])
+            notes += [f"{words[:1].upper()}{words[1:]}"] if words else []
+    return notes
 
 
 def _good_kappa(report: Mapping[str, Any]) -> str:

@@ -73,11 +73,11 @@ def people_words(people: dict[str, Any] | None, floor: float) -> str:
     if people is None:
         return ""
     bounds, n = quoted(people), people["n"]
-    words = f"people agree with each other on {percent(people['value'], n)}"
+    words = f"people agree {percent(people['value'], n)}"
     words += f" {interval_percent(bounds, n)}, kappa {number2(people['kappa'])}"
     if people["kappa_ci95"] is not None:
         words += f" {interval2(people['kappa_ci95'])}"
     words += f", n={plural(n, 'row')}, {plural(people['n_tasks'], 'task')}"
     if bounds is not None and bounds.high < floor:
-        return f"{words}: the floor of {percent(floor)} is above what people reach"
-    return f"{words}: a judge cannot be shown better than that"
+        return f"{words}: under the floor of {percent(floor)}"
+    return f"{words}: a judge’s ceiling"

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from whileai_review import work
-from whileai_review.charts.checks import people_line, trust_checks
+from whileai_review.charts.checks import check_notes, trust_checks
 from whileai_review.charts.confusion import confusion_figure
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
@@ -158,11 +158,8 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
     if report["interim"]:  # no verdict before the last planned label, in no line either
         checks = [check._replace(way="", state="") for check in checks]
     show_checks(checks)
-    for check in checks:
-        if check.note:
-            quiet(f"{check.name}: {check.note}")
-    if people_line(report):
-        quiet(people_line(report))
+    for note in check_notes(report, checks):
+        quiet(note)
     if not report["interim"]:
         quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
 

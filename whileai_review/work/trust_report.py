@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from whileai_review.charts import svg
-from whileai_review.charts.checks import SHAPE, people_line, trust_checks
+from whileai_review.charts.checks import SHAPE, check_notes, trust_checks
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
 from whileai_review.charts.slices import MEASURES, MOST_LINES, floor_words
@@ -226,14 +226,12 @@ def _coverage(report: Mapping[str, Any]) -> str:
 
 def _checks(report: Mapping[str, Any]) -> list[str]:
     interim = bool(report.get("interim"))
-    lines, notes = [], []
-    for check in trust_checks(report):
+    checks, lines = trust_checks(report), []
+    for check in checks:
         state = "" if interim else f"{SHAPE.get(check.way, '')} {check.state}".strip()
         cells = (check.name, check.value, check.interval, check.floor, check.n, check.tasks)
         lines.append((*cells, state))
-        if check.note:
-            notes.append(f"{check.name}: {check.note}")
-    notes.append(people_line(report))
+    notes = check_notes(report, checks)
     if not interim:
         notes.append("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
     notes.append(
