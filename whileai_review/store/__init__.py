@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ._time import utc
 from .certificates import Certificates
+from .codes import Codes, Note
 from .connection import Connections, explain
 from .errors import (
     DamagedStoreError,
@@ -45,6 +46,7 @@ __all__ = [
     "NotFoundError",
     "NotOursError",
     "NotSavedError",
+    "Note",
     "RefusedError",
     "Store",
     "StoreError",
@@ -54,7 +56,7 @@ __all__ = [
 ]
 
 
-class Store(Runs, Rows, Labels, Queues, Reports, Certificates):
+class Store(Runs, Rows, Labels, Queues, Reports, Certificates, Codes):
     """An open store; made by `open_store`."""
 
     def __init__(self, path: Path, connections: Connections) -> None:
