@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ._time import utc
 from .certificates import Certificates
-from .codes import Codes, Note
+from .codes import Codes
 from .connection import Connections, explain
 from .errors import (
     DamagedStoreError,
@@ -30,8 +30,10 @@ from .errors import (
     RefusedError,
     StoreError,
 )
+from .findings import Findings
 from .labels import ESTIMATING, Labels
 from .loading import Load
+from .notes import Note, Notes
 from .queues import Queues
 from .reports import Reports
 from .rows import Rows, field_text
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 
-class Store(Runs, Rows, Labels, Queues, Reports, Certificates, Codes):
+class Store(Runs, Rows, Labels, Queues, Reports, Certificates, Findings, Notes, Codes):
     """An open store; made by `open_store`."""
 
     def __init__(self, path: Path, connections: Connections) -> None:

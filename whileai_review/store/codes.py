@@ -1,4 +1,4 @@
-"""Findings and codes: what readers found, under names that can be changed without losing a note.
+"""Codes: names that are given to notes, and can be changed without losing one.
 
 A code is given to a note: to the note of one's label, or to what was found on a row in the
 Queue. Nothing is ever overwritten: giving and taking add lines to ``findings``, a merged code
@@ -9,174 +9,20 @@ can be undone.
 from __future__ import annotations
 
 import sqlite3
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from ._base import Family, event, every, marks, now, one, ready_run
+from ._base import Family, event, every, one, ready_run
+from ._names import code_name, code_names, code_roots, found_or_made, same_name
 from .errors import NotFoundError, RefusedError
-
-NAME_CHARS = 120
-"""Characters of the name of a code."""
-
-HEAD_CHARS = 600
-"""Characters of a note that a list is given; it may have ten million."""
-
-BATCH = 500
-"""Ids in one question to SQLite."""
-
-Note = tuple[str, int]
-"""What a code is given to: ("label", id of a label with a note) or ("row", id of a row)."""
-
-_STANDS = (
-    "f.withdraws IS NULL AND NOT EXISTS (SELECT 1 FROM findings w WHERE w.row_id=f.row_id "
-    "AND w.withdraws=f.id AND NOT EXISTS "
-    "(SELECT 1 FROM findings v WHERE v.row_id=w.row_id AND v.withdraws=w.id))"
-)
-"""A finding that nobody took back, or whose withdrawal was undone, which withdraws that line.
-The row is named so that an index finds the lines."""
-
-_CURRENT = (
-    "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion "
-    "AND c.annotator=l.annotator AND c.label_id=l.id"
-)
-
-_SAME_NOTE = (
-    "JOIN labels k ON k.id=f.label_id JOIN current_labels c ON c.row_id=k.row_id "
-    "AND c.criterion=k.criterion AND c.annotator=k.annotator "
-    "JOIN labels l ON l.id=c.label_id AND (l.id=k.id OR l.note=k.note)"
-)
-"""The label `l` that has the note now: a verdict changed under an unchanged note keeps its codes."""
-
-
-def code_name(text: str) -> str:
-    """The name of a code as it is kept: one line, composed (NFC), blanks single.
-
-    Raises
-    ------
-    RefusedError
-        Nothing that can be seen, or too long.
-    """
-    name = " ".join(unicodedata.normalize("NFC", text).split())
-    if not code_key(name):
-        raise RefusedError("A code needs a name that can be seen.")
-    if len(name) > NAME_CHARS:
-        raise RefusedError(
-            f"A code's name has at most {NAME_CHARS} characters, this one has {len(name):,}: "
-            "the details belong in the note."
-        )
-    return name
-
-
-def code_key(name: str) -> str:
-    """What two names have in common that are one code: case, blanks, composition apart.
-
-    Examples
-    --------
-    >>> code_key(" Never  CALLS ") == code_key("never calls")
-    True
-    """
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    seen = "".join(c for c in folded if c in "\u200c\u200d" or unicodedata.category(c) != "Cf")
-    return " ".join(seen.replace("\x00", " ").split()).strip("\u200c\u200d ")
+from .findings import STANDS, in_batches, insert, restore, withdraw
+from .notes import CURRENT, Note
 
 
 class Codes(Family):
-    """Findings on rows, the codes given to notes, and the history of both."""
-
-    def add_finding(
-        self, row_id: int, kind: str, by: str, code: str | None = None, note: str | None = None
-    ) -> None:
-        """What a reader found on a row: that it was read, a cause, a note, bad data.
-
-        Raises
-        ------
-        NotFoundError
-            The row's run was deleted.
-        RefusedError
-            A name that no code can have.
-        """
-        name = None if code is None else code_name(code)
-        with self._connections.write() as conn:
-            row = one(conn, "SELECT run_id FROM rows WHERE id=?", (row_id,))
-            if row is None:
-                raise NotFoundError("Not saved: the run of this row was deleted.")
-            code_id = None if name is None else _found_or_made(conn, name)
-            roots = _roots(conn)
-            there = every(
-                conn,
-                f"SELECT f.code_id FROM findings f WHERE f.row_id=? AND f.kind=? AND f.by=? "
-                f"AND f.note IS ? AND f.label_id IS NULL AND {_STANDS}",
-                (row_id, kind, by, note),
-            )
-            if any(roots.get(line["code_id"]) == roots.get(code_id) for line in there):
-                return
-            _insert(conn, row["run_id"], row_id, kind, code_id, note, by, None)
-
-    def mark_seen(self, row_ids: Iterable[int], by: str) -> None:
-        """Write down that somebody saw what others noted on these rows, once for each row.
-
-        An answer given afterwards is no blind one (`read_at`); the row was not read, though.
-        """
-        with self._connections.read() as conn:
-            new = [r for r in dict.fromkeys(row_ids) if not _has_any(conn, r, by)]
-        if not new:
-            return
-        with self._connections.write() as conn:
-            conn.executemany(
-                "INSERT INTO findings (run_id, row_id, kind, by, created_at) "
-                "SELECT run_id, id, 'seen', ?, ? FROM rows WHERE id=?",
-                [(by, now(), row_id) for row_id in new],
-            )
-
-    def withdraw_finding(self, finding_id: int, by: str) -> None:
-        """Take a finding back; the line stays. One that is taken back already stays so."""
-        with self._connections.write() as conn:
-            found = one(conn, "SELECT * FROM findings WHERE id=?", (finding_id,))
-            if found is None:
-                raise NotFoundError("This finding is not here.")
-            _withdraw(conn, [finding_id], by)
-
-    def findings(self, run: int | str, kind: str | None = None) -> list[dict]:
-        """Findings of a run that were not withdrawn: id, row_id, kind, code, note, by.
-
-        ``code`` is the name that the code has by now, under whatever name it was given.
-        """
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            names = _names(conn)
-            found = every(
-                conn,
-                "SELECT f.id, f.row_id, f.kind, f.code_id AS code, f.note, f.by, f.created_at "
-                f"FROM findings f WHERE f.run_id=? AND (? IS NULL OR f.kind=?) AND {_STANDS} "
-                "ORDER BY f.id",
-                (run_id, kind, kind),
-            )
-        for line in found:
-            line["code"] = names.get(line["code"])
-        return found
-
-    def read_at(self, row_id: int, by: str) -> str | None:
-        """When this person read the row with the judge's and the others' verdicts in view."""
-        with self._connections.read() as conn:
-            line = conn.execute(
-                "SELECT min(created_at) FROM findings WHERE row_id=? AND by=?", (row_id, by)
-            ).fetchone()
-        return line[0]
-
-    def last_codes(self, run: int | str, n: int = 5) -> list[str]:
-        """The codes used last on a run, newest first."""
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            names = _names(conn)
-            found: list[Any] = conn.execute(
-                "SELECT f.code_id FROM findings f WHERE f.run_id=? AND f.code_id IS NOT NULL "
-                "GROUP BY f.code_id ORDER BY max(f.id) DESC",
-                (run_id,),
-            ).fetchall()
-        return [*dict.fromkeys(names[f[0]] for f in found)][:n]
+    """Codes, the notes that they are given to, and the history of both."""
 
     def codes(self) -> list[dict]:
         """Every code that is not merged into another: id, name, created_at, and ``also``, the
@@ -184,7 +30,7 @@ class Codes(Family):
         """
         with self._connections.read() as conn:
             lines = every(conn, "SELECT * FROM codes ORDER BY id")
-            roots = _roots(conn)
+            roots = code_roots(conn)
         also: dict[int, list[str]] = {}
         for line in lines:
             if line["merged_into"] is not None:
@@ -210,14 +56,14 @@ class Codes(Family):
         with self._connections.write() as conn:
             run_id = ready_run(conn, run)["id"]
             places = _places(conn, run_id, notes)
-            code_id = _found_or_made(conn, name)
-            roots = _roots(conn)
+            code_id = found_or_made(conn, name)
+            roots = code_roots(conn)
             new = [p for p in places if code_id not in _roots_on(conn, p, roots)]
             gave = [
-                _insert(conn, run_id, p["row_id"], "cause", code_id, None, by, p["label_id"])
+                insert(conn, run_id, p["row_id"], "cause", code_id, None, by, p["label_id"])
                 for p in new
             ]
-            name = _names(conn)[code_id]
+            name = code_names(conn)[code_id]
             if gave:
                 _write_down(conn, by, "give", run_id, name=name, gave=gave, took=[])
         return {"code_id": code_id, "name": name, "n": len(gave), "had": len(places) - len(new)}
@@ -234,7 +80,7 @@ class Codes(Family):
             run_id = ready_run(conn, run)["id"]
             code = _live(conn, code_id)
             _, took = _standing_of(conn, _places(conn, run_id, notes), code)
-            _withdraw(conn, took, by)
+            withdraw(conn, took, by)
             _write_down(conn, by, "take", run_id, name=code["name"], gave=[], took=took)
         return len(took)
 
@@ -257,17 +103,17 @@ class Codes(Family):
             run_id = ready_run(conn, run)["id"]
             code = _live(conn, code_id)
             having, took = _standing_of(conn, _places(conn, run_id, notes), code)
-            into = _found_or_made(conn, name)
+            into = found_or_made(conn, name)
             if into == code_id:
                 raise RefusedError(f"“{code['name']}” is the code that they have. Name another.")
-            roots = _roots(conn)
+            roots = code_roots(conn)
             gave = [
-                _insert(conn, run_id, p["row_id"], "cause", into, None, by, p["label_id"])
+                insert(conn, run_id, p["row_id"], "cause", into, None, by, p["label_id"])
                 for p in having
                 if into not in _roots_on(conn, p, roots)
             ]
-            _withdraw(conn, took, by)
-            name = _names(conn)[into]
+            withdraw(conn, took, by)
+            name = code_names(conn)[into]
             _write_down(
                 conn, by, "split", run_id, name=code["name"], to=name, gave=gave, took=took,
                 n=len(having),
@@ -318,7 +164,7 @@ class Codes(Family):
                 raise RefusedError("A code is merged into another one: pick two.")
             # What somebody else merged into the same code meanwhile is as it was to be.
             lines = [_code(conn, each) for each in sources]
-            roots = _roots(conn)
+            roots = code_roots(conn)
             todo = [line for line in lines if roots[line["id"]] != into]
             for line in todo:
                 _live(conn, line["id"])
@@ -382,195 +228,6 @@ class Codes(Family):
             )
         return {"what": what, "n": n, "changed": changed}
 
-    def notes(self, run: int | str, text: str | None = None) -> list[dict]:
-        """Every note of a run, oldest first, without its text: ``note`` (to give codes to),
-        ``row_id``, ``at`` and ``code_ids`` (none merged away).
-
-        The notes of current labels, and each row on which somebody noted something or gave a
-        cause in the Queue. With `text` only the notes that contain it.
-        """
-        like = None if not text else f"%{_escaped(text)}%"
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            given = _given(conn, run_id)
-            labels = conn.execute(
-                f"SELECT l.id, l.row_id, l.ts FROM labels l {_CURRENT} WHERE l.run_id=? "
-                "AND l.note IS NOT NULL AND (? IS NULL OR l.note LIKE ? ESCAPE '\\')",
-                (run_id, like, like),
-            ).fetchall()
-            rows = conn.execute(
-                "SELECT f.row_id, f.row_id, min(f.created_at) FROM findings f WHERE f.run_id=? "
-                f"AND {_STANDS} AND (f.note IS NOT NULL OR (f.code_id IS NOT NULL AND "
-                "f.label_id IS NULL)) AND (? IS NULL OR f.note LIKE ? ESCAPE '\\') "
-                "GROUP BY f.row_id",
-                (run_id, like, like),
-            ).fetchall()
-        found = [
-            {"note": (kind, line[0]), "row_id": line[1], "at": line[2]}
-            | {"code_ids": given.get((kind, line[0]), [])}
-            for kind, lines in (("label", labels), ("row", rows))
-            for line in lines
-        ]
-        return sorted(found, key=lambda each: (each["at"], each["note"]))
-
-    def note_texts(self, notes: Sequence[Note]) -> dict[Note, list[dict]]:
-        """The texts of notes: each a list of ``text`` (its first `HEAD_CHARS`), ``chars``
-        (of the whole), ``by``, ``at``, and of a label its ``verdict`` and ``criterion``.
-        """
-        found: dict[Note, list[dict]] = {note: [] for note in notes}
-        labels = [i for kind, i in notes if kind == "label"]
-        rows = [i for kind, i in notes if kind == "row"]
-        head = f"substr(note, 1, {HEAD_CHARS}) AS text, length(note) AS chars"
-        with self._connections.read() as conn:
-            for line in _in_batches(
-                conn,
-                f"SELECT id, {head}, annotator AS by, ts AS at, verdict, criterion FROM labels "
-                "WHERE id IN ({})",
-                labels,
-            ):
-                found["label", line.pop("id")].append(line)
-            for line in _in_batches(
-                conn,
-                f"SELECT f.row_id, {head}, f.by, f.created_at AS at FROM findings f "
-                f"WHERE f.row_id IN ({{}}) AND f.note IS NOT NULL AND {_STANDS} ORDER BY f.id",
-                rows,
-            ):
-                found["row", line.pop("row_id")].append(line)
-        return found
-
-    def whole_note(self, note: Note) -> list[str]:
-        """The texts of one note, whole."""
-        kind, number = note
-        sql = (
-            "SELECT note FROM labels WHERE id=? AND note IS NOT NULL"
-            if kind == "label"
-            else f"SELECT f.note FROM findings f WHERE f.row_id=? AND f.note IS NOT NULL AND {_STANDS}"
-        )
-        with self._connections.read() as conn:
-            return [line[0] for line in conn.execute(sql, (number,))]
-
-    def coded_rows(self, run: int | str) -> list[tuple[int, int]]:
-        """(row id, id of a code that is not merged away), each pair once."""
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            roots = _roots(conn)
-            rows = conn.execute(
-                f"SELECT f.row_id, f.code_id FROM findings f WHERE f.run_id=? AND {_STANDS} "
-                "AND f.code_id IS NOT NULL AND f.label_id IS NULL",
-                (run_id,),
-            ).fetchall()
-            labels = conn.execute(
-                f"SELECT f.row_id, f.code_id FROM findings f {_SAME_NOTE} WHERE f.run_id=? "
-                f"AND {_STANDS} AND f.code_id IS NOT NULL",
-                (run_id,),
-            ).fetchall()
-        return sorted({(line[0], roots[line[1]]) for line in (*rows, *labels)})
-
-    def reviewed_rows(self, run: int | str) -> list[tuple[int, str, str | None]]:
-        """Rows that a person answered or read: (row id, when first, how the row was chosen).
-
-        How is that of a blind answer (random, census, ...); None for a row that was only read,
-        or answered after the judge or another label was seen.
-        """
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            answered = conn.execute(
-                f"SELECT l.row_id, l.ts, CASE WHEN l.unblinded_at IS NULL THEN l.chosen END "
-                f"FROM labels l {_CURRENT} WHERE l.run_id=? AND l.kind='human'",
-                (run_id,),
-            ).fetchall()
-            read = conn.execute(
-                "SELECT f.row_id, min(f.created_at), NULL FROM findings f WHERE f.run_id=? "
-                f"AND f.kind<>'seen' AND {_STANDS} GROUP BY f.row_id",
-                (run_id,),
-            ).fetchall()
-        found: dict[int, tuple[int, str, str | None]] = {}
-        for row_id, at, how in (*answered, *read):
-            before = found.get(row_id)
-            if before is not None:
-                at, how = min(at, before[1]), before[2] or how
-            found[row_id] = (row_id, at, how)
-        return [found[row_id] for row_id in sorted(found)]
-
-    def code_revision(self, run: int | str) -> str:
-        """Changes with every label and finding of the run and every change of a code."""
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            return "/".join(
-                str(conn.execute(sql, values).fetchone()[0] or 0)
-                for sql, values in (
-                    ("SELECT max(id) FROM labels WHERE run_id=?", (run_id,)),
-                    ("SELECT max(id) FROM findings WHERE run_id=?", (run_id,)),
-                    ("SELECT max(id) FROM events WHERE what LIKE 'code %'", ()),
-                )
-            )
-
-
-def _has_any(conn: sqlite3.Connection, row_id: int, by: str) -> bool:
-    sql = "SELECT 1 FROM findings WHERE row_id=? AND by=? LIMIT 1"
-    return conn.execute(sql, (row_id, by)).fetchone() is not None
-
-
-def _insert(conn: sqlite3.Connection, *values: Any) -> int:
-    """A finding of (run_id, row_id, kind, code_id, note, by, label_id); its id."""
-    done = conn.execute(
-        "INSERT INTO findings (run_id, row_id, kind, code_id, note, by, label_id, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*values, now()),
-    )
-    return int(done.lastrowid or 0)
-
-
-def _withdraw(conn: sqlite3.Connection, ids: Sequence[int], by: str) -> list[int]:
-    """Take back those of the findings that stand; which."""
-    stood = [
-        line
-        for each in ids
-        if (line := one(conn, f"SELECT f.* FROM findings f WHERE f.id=? AND {_STANDS}", (each,)))
-    ]
-    conn.executemany(
-        "INSERT INTO findings (run_id, row_id, kind, by, withdraws, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [(f["run_id"], f["row_id"], f["kind"], by, f["id"], now()) for f in stood],
-    )
-    return [line["id"] for line in stood]
-
-
-def _roots(conn: sqlite3.Connection) -> dict[int | None, int]:
-    """Every code's id -> the id of the code that it counts as by now."""
-    into = dict(conn.execute("SELECT id, merged_into FROM codes").fetchall())
-    found: dict[int | None, int] = {}
-    for start in into:
-        at = start
-        while into.get(at) is not None:
-            at = into[at]
-        found[start] = at
-    return found
-
-
-def _names(conn: sqlite3.Connection) -> dict[int | None, str]:
-    """Every code's id -> the name that it goes by now."""
-    names = dict(conn.execute("SELECT id, name FROM codes").fetchall())
-    return {each: names[root] for each, root in _roots(conn).items()}
-
-
-def _same_name(conn: sqlite3.Connection, name: str) -> list[dict]:
-    """Codes of this name, merged ones too; the one that is written alike first."""
-    key = code_key(name)
-    lines = [
-        c for c in every(conn, "SELECT * FROM codes ORDER BY id") if code_key(c["name"]) == key
-    ]
-    return sorted(lines, key=lambda c: (c["name"] != name, c["merged_into"] is not None, c["id"]))
-
-
-def _found_or_made(conn: sqlite3.Connection, name: str) -> int:
-    """The code of this name, or the one that it was merged into; a new one where none has it."""
-    there = _same_name(conn, name)
-    if there:
-        return _roots(conn)[there[0]["id"]]
-    sql = "INSERT INTO codes (name, created_at) VALUES (?, ?)"
-    return int(conn.execute(sql, (name, now())).lastrowid or 0)
-
 
 def _code(conn: sqlite3.Connection, code_id: int) -> dict:
     line = one(conn, "SELECT * FROM codes WHERE id=?", (code_id,))
@@ -583,7 +240,7 @@ def _live(conn: sqlite3.Connection, code_id: int) -> dict:
     """A code that was not merged away."""
     line = _code(conn, code_id)
     if line["merged_into"] is not None:
-        into, by = _names(conn)[code_id], _merged_by(conn, code_id)
+        into, by = code_names(conn)[code_id], _merged_by(conn, code_id)
         raise RefusedError(
             f"Not saved: “{line['name']}” was merged into “{into}”"
             f"{f' by {by}' if by else ''} meanwhile. Look again."
@@ -605,12 +262,12 @@ def _alias_or_free(conn: sqlite3.Connection, code: dict, name: str) -> dict | No
 
     Two codes that were merged the wrong way round are renamed by changing names with each other.
     """
-    roots, alias = _roots(conn), None
-    for other in _same_name(conn, name):
+    roots, alias = code_roots(conn), None
+    for other in same_name(conn, name):
         if other["id"] == code["id"]:
             continue
         if roots[other["id"]] != code["id"]:
-            held = _names(conn)[other["id"]]
+            held = code_names(conn)[other["id"]]
             known = "" if held == other["name"] else f" as “{other['name']}”"
             raise RefusedError(
                 f"There is a code “{held}”{known} already. Merge the two, or take another name."
@@ -638,7 +295,7 @@ def _places(conn: sqlite3.Connection, run_id: int, notes: Sequence[Note]) -> lis
         line = (
             one(
                 conn,
-                f"SELECT l.row_id, l.id AS label_id FROM labels l {_CURRENT} "
+                f"SELECT l.row_id, l.id AS label_id FROM labels l {CURRENT} "
                 "WHERE l.id=? AND l.run_id=? AND l.note IS NOT NULL",
                 (number, run_id),
             )
@@ -667,7 +324,7 @@ def _on(conn: sqlite3.Connection, place: dict) -> list[dict]:
         return every(
             conn,
             "SELECT f.id, f.code_id FROM findings f WHERE f.row_id=? AND f.label_id IS NULL "
-            f"AND f.code_id IS NOT NULL AND {_STANDS}",
+            f"AND f.code_id IS NOT NULL AND {STANDS}",
             (place["row_id"],),
         )
     return every(
@@ -675,7 +332,7 @@ def _on(conn: sqlite3.Connection, place: dict) -> list[dict]:
         "SELECT f.id, f.code_id FROM findings f JOIN labels k ON k.id=f.label_id "
         "JOIN labels l ON l.id=? AND l.criterion=k.criterion AND l.annotator=k.annotator "
         "AND (l.id=k.id OR l.note=k.note) "
-        f"WHERE f.row_id=? AND f.code_id IS NOT NULL AND {_STANDS}",
+        f"WHERE f.row_id=? AND f.code_id IS NOT NULL AND {STANDS}",
         (place["label_id"], place["row_id"]),
     )
 
@@ -688,7 +345,7 @@ def _standing_of(
     conn: sqlite3.Connection, places: Sequence[dict], code: dict
 ) -> tuple[list[dict], list[int]]:
     """Of these notes those that have the code, and the findings that give it to them."""
-    roots = _roots(conn)
+    roots = code_roots(conn)
     having, ids = [], []
     for place in places:
         mine = [f["id"] for f in _on(conn, place) if roots[f["code_id"]] == code["id"]]
@@ -700,25 +357,6 @@ def _standing_of(
             f"Not saved: none of the selected notes has the code “{code['name']}” (any more)."
         )
     return having, ids
-
-
-def _given(conn: sqlite3.Connection, run_id: int) -> dict[Note, list[int]]:
-    """Note -> the codes that stand on it."""
-    roots = _roots(conn)
-    rows = conn.execute(
-        f"SELECT 'row', f.row_id, f.code_id FROM findings f WHERE f.run_id=? AND {_STANDS} "
-        "AND f.code_id IS NOT NULL AND f.label_id IS NULL ORDER BY f.id",
-        (run_id,),
-    ).fetchall()
-    labels = conn.execute(
-        f"SELECT 'label', l.id, f.code_id FROM findings f {_SAME_NOTE} WHERE f.run_id=? "
-        f"AND {_STANDS} AND f.code_id IS NOT NULL ORDER BY f.id",
-        (run_id,),
-    ).fetchall()
-    found: dict[Note, dict[int, None]] = {}
-    for kind, number, code_id in (*rows, *labels):
-        found.setdefault((kind, number), {})[roots[code_id]] = None
-    return {note: [*ids] for note, ids in found.items()}
 
 
 def _write_down(
@@ -738,14 +376,14 @@ def _undone(conn: sqlite3.Connection) -> dict[int, tuple[str, str]]:
 def _undo_notes(conn: sqlite3.Connection, said: dict, by: str) -> tuple[int, int]:
     """Take back what was given and give again what was taken, where nothing was changed since."""
     gave, took = _lines(conn, said["gave"]), _lines(conn, said["took"])
-    back = {*_withdraw(conn, said["gave"], by)}
+    back = {*withdraw(conn, said["gave"], by)}
     undone = {_place(line) for line in gave if line["id"] in back}
     # A note whose move was changed since keeps what it has now.
     kept = {_place(line) for line in gave} - undone
     for line in took:
         if _place(line) not in kept:
             undone.add(_place(line))
-            _restore(conn, line, by)
+            restore(conn, line, by)
     if not undone:
         raise RefusedError("Nothing is left to undo: all of it was changed since.")
     return len(undone), len(kept)
@@ -753,17 +391,6 @@ def _undo_notes(conn: sqlite3.Connection, said: dict, by: str) -> tuple[int, int
 
 def _place(line: dict) -> tuple[int, int | None]:
     return line["row_id"], line["label_id"]
-
-
-def _restore(conn: sqlite3.Connection, finding: dict, by: str) -> None:
-    """Undo the withdrawal of a finding: it stands again as what its reader found."""
-    conn.execute(
-        "INSERT INTO findings (run_id, row_id, kind, by, withdraws, created_at) "
-        "SELECT w.run_id, w.row_id, w.kind, ?, w.id, ? FROM findings w WHERE w.row_id=? "
-        "AND w.withdraws=? AND NOT EXISTS "
-        "(SELECT 1 FROM findings v WHERE v.row_id=w.row_id AND v.withdraws=w.id)",
-        (by, now(), finding["row_id"], finding["id"]),
-    )
 
 
 def _undo_rename(conn: sqlite3.Connection, said: dict, by: str) -> tuple[int, int]:
@@ -791,16 +418,4 @@ _UNDO = {"rename": _undo_rename, "merge": _undo_merge}
 
 
 def _lines(conn: sqlite3.Connection, ids: Sequence[int]) -> list[dict]:
-    return _in_batches(conn, "SELECT * FROM findings WHERE id IN ({}) ORDER BY id", ids)
-
-
-def _in_batches(conn: sqlite3.Connection, sql: str, ids: Sequence[int]) -> list[dict]:
-    found = []
-    for start in range(0, len(ids), BATCH):
-        batch = ids[start : start + BATCH]
-        found += every(conn, sql.format(marks(batch)), batch)
-    return found
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return in_batches(conn, "SELECT * FROM findings WHERE id IN ({}) ORDER BY id", ids)

@@ -5,6 +5,7 @@
 - measure: `settings`, `trust`, `slices`, `cell_rows`, `overview`, `person_against_rule`,
   `gold_of_row`, `golds`
 - read: `claims`, `review_result`
+- code: `code_counts`, `code_slices`, `note_list`, `reason_list`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
 - take out: `export_labels`
 """
@@ -22,6 +23,7 @@ from whileai_review.work.certificates import (
     kept_certificate,
     sign_off,
 )
+from whileai_review.work.coding import code_counts, code_slices, note_list, reason_list
 from whileai_review.work.drawing import draw_queue, review_queue
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
 from whileai_review.work.joining import join_verdicts
@@ -45,6 +47,8 @@ __all__ = [
     "cell_rows",
     "certificate_of",
     "claims",
+    "code_counts",
+    "code_slices",
     "draw_queue",
     "export_labels",
     "exported",
@@ -62,8 +66,10 @@ __all__ = [
     "load_demo",
     "load_file",
     "load_folder",
+    "note_list",
     "overview",
     "person_against_rule",
+    "reason_list",
     "review_queue",
     "review_result",
     "settings",
