@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from whileai_review.load import Mapping
 from whileai_review.store import open_store
 from whileai_review.ui.keys import Press
 from whileai_review.ui.labelling import _store_press
@@ -197,3 +198,38 @@ def test_a_store_that_was_moved_away_and_put_back_is_tried_again_on_the_same_pag
     at.button(key="wr_try_again").click().run()
     assert not at.exception
     assert "was removed or replaced" not in " ".join(b.proto.body for b in at.get("html"))
+
+
+def test_rows_can_be_drawn_by_the_verdict_of_the_judge(db, tmp_path):
+    rows = [
+        {"prompt": f"ask {i}", "final_text": f"reply {i}", "scenario_id": f"t{i}",
+         "reward": int(i < 30), "regime": "BIG" if i % 2 else "SMALL"}
+        for i in range(40)
+    ]  # fmt: skip
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with open_store(db) as store:
+        load_file(store, file, mapping=Mapping({"reward": "reward"}))
+        app = label_page()
+        app.selectbox(key="draw_how").set_value("stratified").run()
+        assert "Every label counts as the rows that it stands for" in words(app)
+        kinds = app.selectbox(key="draw_by")
+        assert kinds.options == ["pass and fail of the judge", "regime"]
+        app.number_input[0].set_value(20)
+        app.run()
+        next(each for each in app.button if each.label == "Label 20 rows").click().run()
+        assert not app.exception
+        (queue,) = store.queues()
+        assert (queue["how"], queue["n"], queue["field"]) == ("stratified", 20, None)
+        assert "blind" in bar(app)["progress"]
+        assert "random, each kind apart" in bar(app)["progress"]
+
+
+def test_a_draw_that_cannot_be_made_is_said_and_no_traceback(store):
+    app = label_page()
+    app.selectbox(key="draw_how").set_value("stratified").run()
+    next(each for each in app.button if each.label == "Label 3 rows").click().run()
+    assert not app.exception
+    html = " ".join(element.proto.body for element in app.get("html"))
+    assert "All rows are of one kind" in html and "Draw random rows" in html
+    assert store.queues() == []

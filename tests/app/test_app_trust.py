@@ -295,3 +295,25 @@ def test_a_queue_that_is_ended_early_says_so(db, tmp_path):
     ending.click().run(timeout=60)
     assert "INTERIM" not in words(at)
     assert "ended at 12 of 30 planned labels" in words(at)
+
+
+def test_rows_drawn_by_verdict_are_said_to_be_weighted(db, tmp_path):
+    # The judge passes 160 of 200 rows and is right on all of them but every tenth.
+    load_rows(db, tmp_path, rows(200, judge=lambda i: int(i < 160)))
+    with open_store(db) as store:
+        run = store.runs()[0]["id"]
+        queue = work.draw_queue(store, run, "stratified", 80)["id"]
+        place = {row_id: n for n, row_id in enumerate(store.tasks_of(run)[0])}
+        for row_id in store.queue_row_ids(queue):
+            verdict = "pass" if place[row_id] < 160 and place[row_id] % 10 else "fail"
+            store.add_label(row_id, "ana", verdict, f"n{row_id}", queue_id=queue)
+        report = work.trust(store, run, gold="human")
+        store.choose(run, gold="human")
+    fp = report["agreement"]["confusion"]["fp"]
+    at = page()
+    assert not at.exception
+    said = words(at)
+    share = round(100 * (160 * (1 - fp / 40) + 40) / 200)  # all 40 fails are labelled, and right
+    assert f"Agrees {share}% [" in said
+    assert "labels by people, weighted: rows were drawn by the judge" in said
+    assert "Each labelled row counts as the rows of the run that it stands for" in said

@@ -32,7 +32,7 @@ KEYS = {
         "probes",
         "exploitable_by",
     ),
-    *("disagreements", "flagged", "warnings"),
+    *("disagreements", "flagged", "warnings", "weighted"),
 }
 
 

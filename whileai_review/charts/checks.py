@@ -14,6 +14,7 @@ from whileai_review.defaults import GOOD_TNR, GOOD_TPR, LEAK_WARN
 from whileai_review.intervals import quoted, quoted_p, wider
 from whileai_review.report import (
     NONE,
+    SMALL_N,
     count,
     interval2,
     interval_percent,
@@ -71,7 +72,7 @@ def _agreement(report: Mapping[str, Any]) -> Check:
     way = direction(quoted(agreement), floor, True)
     return Check(
         "Agreement",
-        percent(agreement["agreement"], agreement["n"]),
+        _percent(agreement, agreement["agreement"]),
         interval_percent(quoted(agreement), agreement["n"]),
         f"≥ {percent(floor)}",
         count(agreement["n"]),
@@ -182,7 +183,7 @@ def _baseline(report: Mapping[str, Any]) -> Check:
         )
     return Check(
         f"Always “{verdict}”",
-        percent(baseline["agreement"], baseline["n"]),
+        _percent(baseline, baseline["agreement"]),
         interval_percent(quoted(baseline), baseline["n"]),
         "",
         count(baseline["n"]),
@@ -230,13 +231,18 @@ def _rate(rate: Mapping[str, Any], name: str, floor: float | None, text: str) ->
     state = _state(way, rate["n"]) if way else ("", "")
     return Check(
         name,
-        percent(rate["value"], rate["n"]),
+        _percent(rate, rate["value"]),
         interval_percent(quoted(rate), rate["n"]),
         f"≥ {percent(floor)}" if floor is not None else "",
         count(rate["n"]),
         *state,
         text,
     )
+
+
+def _percent(share: Mapping[str, Any], value: float | None) -> str:
+    """A share of its rows; a weighted one is not its hits over its rows, however few."""
+    return percent(value, max(share["n"], SMALL_N) if share.get("weighted") else share["n"])
 
 
 def _state(way: str, n: int) -> tuple[str, str]:

@@ -25,11 +25,17 @@ class Segment(NamedTuple):
 
 SEGMENTS = (
     Segment("random", "gold, drawn", f"background:{PASS}"),
+    Segment("group", "gold, drawn of some groups only", f"background:{PASS};opacity:.8"),
     Segment("imported", "gold, from a file", f"background:{PASS};opacity:.6"),
     Segment(
         "picked",
         "picked or seen first, outside every estimate",
         f"background:repeating-linear-gradient(45deg,{PASS} 0 2px,transparent 2px 5px)",
+    ),
+    Segment(
+        "shown",
+        "of tasks that the judge was shown, outside every estimate",
+        f"background:repeating-linear-gradient(90deg,{PASS} 0 2px,transparent 2px 5px)",
     ),
     Segment("unclear", "can’t tell", f"box-shadow:inset 0 0 0 1.5px {UNCLEAR}"),
     Segment("none", "no gold", "background:rgba(128,134,142,.22)"),
@@ -48,24 +54,32 @@ def coverage_segments(coverage: Mapping[str, int]) -> list[tuple[Segment, int]]:
     return [(part, coverage[part.key]) for part in SEGMENTS if coverage.get(part.key)]
 
 
-def coverage_words(coverage: Mapping[str, int], gold_kind: str | None = None) -> str:
+def coverage_words(
+    coverage: Mapping[str, int], gold_kind: str | None = None, scope: str = ""
+) -> str:
     """Return the bar in words.
 
     Parameters
     ----------
     gold_kind
         ``gold_kind`` of the report: a rule's labels were not drawn.
+    scope
+        What the estimates are about where that is not the whole run: "rows of regime BIG only".
 
     Examples
     --------
     >>> coverage_words({"random": 30, "unclear": 2, "none": 1028})
     '30 gold, drawn · 2 can’t tell · 1,028 no gold'
     """
-    parts = [f"{count(n)} {_words(part, gold_kind)}" for part, n in coverage_segments(coverage)]
+    parts = [
+        f"{count(n)} {_words(part, gold_kind, scope)}" for part, n in coverage_segments(coverage)
+    ]
     return " · ".join(parts) or "no rows"
 
 
-def _words(part: Segment, gold_kind: str | None) -> str:
+def _words(part: Segment, gold_kind: str | None, scope: str = "") -> str:
+    if part.key == "group" and scope:
+        return f"gold, {scope}"
     by_rule = part.key == "random" and gold_kind == "program"
     return "gold, by a rule" if by_rule else part.words
 

@@ -39,7 +39,8 @@ from whileai_review.score.agreement import (
     task_share,
 )
 from whileai_review.score.people import people_agreement
-from whileai_review.score.planning import plan_from_tasks
+from whileai_review.score.planning import Plan, plan_from_tasks
+from whileai_review.score.weighted import OUTSIDE, Weights, weighted_measures, with_weights
 
 EXAMPLES = 5
 """Fractional rewards a report repeats."""
@@ -60,10 +61,12 @@ def trust_numbers(
     judge_name: str | None = None,
     perturbation: dict | None = None,
     probes: dict | None = None,
+    weights: Weights | None = None,
 ) -> dict[str, Any]:
     """Every key of a trust report, its queue as row positions without texts.
 
-    See :func:`whileai_review.score.judge_trust.trust_from_columns`.
+    With `weights` that differ shares, flags and state are those of the weighted estimates. See
+    :func:`whileai_review.score.judge_trust.trust_from_columns`.
     """
     used = columns.compared
     agreement = agreement_from_columns(columns, allow_model_gold=allow_model_gold)
@@ -102,7 +105,11 @@ def trust_numbers(
         "probes": probes,
         "exploitable_by": list(probes["exploitable_by"]) if probes else [],
         "disagreements": _queue(columns),
+        "weighted": _weighted(columns, weights, min_agreement),
     }
+    if found["weighted"]:
+        found = with_weights(found, found["weighted"])
+        agreement = found["agreement"]
     flagged = _flag_lines(found)
     found["warnings"] = [*agreement["warnings"], *flagged, *_notice_lines(found)]
     found["flagged"] = bool(leak_warning(agreement)) or bool(flagged)
@@ -112,6 +119,25 @@ def trust_numbers(
         found["warnings"] = [f"the judge is unmeasured, not failed: {missing_half(*halves)}"]
     found["state"], found["state_reason"] = trust_state(found)
     return found
+
+
+def _weighted(
+    columns: TrustColumns, weights: Weights | None, floor: float
+) -> dict[str, Any] | None:
+    """The measures by weight; None where every labelled row counts the same."""
+    if weights is None or weights.equal or not columns.compared.any():
+        return None
+    used, frame = weights.weight > 0, weights.stratum != OUTSIDE
+    cell = 3 - 2 * columns.judge[used].astype(np.intp) - columns.gold[used]
+    task, stratum = columns.task, weights.stratum
+    found = weighted_measures(
+        task[used], cell, weights.weight[used], stratum[used], task[frame], stratum[frame]
+    )
+    agreement = found["agreement"]
+    hopeless = agreement["ci95"] is not None and agreement["ci95"][1] < floor
+    # A plan is for labels of rows drawn with equal chances: of these it knows nothing.
+    plan = Plan(None, None, hopeless)._asdict()
+    return found | {"n_outside": weights.n_outside, "plan": plan}
 
 
 def _rates(columns: TrustColumns) -> dict[str, Any]:

@@ -311,10 +311,12 @@ def leak_warning(report: dict) -> str:
     rate = report["pass_when_gold_fail"]
     if rate is None or rate < LEAK_WARN:
         return ""
-    return (
-        f"judge passed {report['confusion']['fp']} of {report['n_gold_fail']} gold failures "
-        f"({percent(rate)}): used as a reward, these replies are what it teaches"
+    counts = (
+        f"{report['confusion']['fp']} of {report['n_gold_fail']} gold failures ({percent(rate)})"
     )
+    if report.get("weighted"):
+        counts = f"{percent(rate)} of gold failures"
+    return f"judge passed {counts}: used as a reward, these replies are what it teaches"
 
 
 def _untrusted(kind: str) -> str:

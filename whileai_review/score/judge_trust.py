@@ -91,6 +91,12 @@ class JudgeTrustReport(Report):
     disagreements : list of dict
         ``row`` (position), ``task gold judge reason final_text``, in row order. Without
         the two texts from :func:`trust_from_columns`.
+    weighted : dict or None
+        Where labelled rows were drawn with unequal, known chances (only from
+        :func:`trust_from_columns`): the estimates of
+        :func:`~whileai_review.score.weighted.weighted_measures`, with ``n_outside``, judged rows
+        that no label stands for. The shares above are then these and say ``weighted: True``;
+        counts, halves and the length gap are those of the labelled rows.
     flagged : bool
         Something was found that makes `ok` false beside missing gold.
     warnings : list of str
@@ -192,8 +198,9 @@ def trust_from_columns(columns: TrustColumns, **options: Any) -> JudgeTrustRepor
         From rows, or built straight from a database.
     **options
         The floors and flags of :func:`judge_trust` by name (``min_agreement min_kappa
-        allow_model_gold length_gap_flag flip_flag max_skipped_share``), and what was
-        found with a judge: ``judge_name perturbation probes``.
+        allow_model_gold length_gap_flag flip_flag max_skipped_share``), what was found
+        with a judge: ``judge_name perturbation probes``, and ``weights`` of the rows
+        (:func:`~whileai_review.score.weighted.row_weights`).
 
     Returns
     -------
@@ -210,6 +217,8 @@ def format_judge_trust(report: dict[str, Any]) -> str:
     agreement = report["agreement"]
     if agreement["n"]:
         lines += [agreement_line(agreement), f"  {confusion_line(agreement)}"]
+        if report.get("weighted"):
+            lines.append("  weighted by the chance of each row; counts and halves are unweighted")
         for name, half in report["held_out_halves"].items():
             if half["n"]:
                 lines.append(f"  half {name}: {percent(half['agreement'])} (n={half['n']})")

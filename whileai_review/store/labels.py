@@ -15,7 +15,7 @@ from .errors import NotFoundError, RefusedError
 
 VERDICTS = ("pass", "fail", "unclear")
 KINDS = ("human", "program", "model")
-ESTIMATING = ("random", "one_per_task", "group", "census", "imported")
+ESTIMATING = ("random", "one_per_task", "stratified", "group", "census", "imported")
 """How rows were chosen whose labels may enter an estimate; picked ones never do unsaid."""
 
 BATCH = 500
@@ -265,9 +265,10 @@ class Labels(Family):
     def gold_labels(
         self, run: int | str, criterion: str, with_people: bool = False
     ) -> list[tuple[Any, ...]]:
-        """What gold is derived from: (row_id, verdict, annotator, kind, ts, chosen,
-        unblinded_at, label id, inclusion_p) of every current label on this criterion; `with_people`: on
-        the rows only that a person labelled.
+        """What gold is derived from, of every current label on this criterion.
+
+        Each is (row_id, verdict, annotator, kind, ts, chosen, unblinded_at, label id,
+        inclusion_p, queue_id). `with_people`: on the rows only that a person labelled.
         """
         only = (
             "AND l.row_id IN (SELECT row_id FROM labels "
@@ -279,7 +280,8 @@ class Labels(Family):
                 tuple(line)
                 for line in conn.execute(
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
-                    f"l.unblinded_at, l.id, l.inclusion_p FROM labels l {_CURRENT} WHERE l.run_id=:run "
+                    "l.unblinded_at, l.id, l.inclusion_p, l.queue_id "
+                    f"FROM labels l {_CURRENT} WHERE l.run_id=:run "
                     f"AND l.criterion=:criterion {only if with_people else ''}ORDER BY l.id",
                     {"run": run_id, "criterion": criterion},
                 )
@@ -500,6 +502,12 @@ def _held(conn: sqlite3.Connection, run_id: int, criterion: str, annotator: str)
 def _check(label: dict) -> None:
     if label["verdict"] not in VERDICTS or label["kind"] not in KINDS:
         raise RefusedError(f"No label: verdict {label['verdict']!r}, kind {label['kind']!r}.")
+    chance = label.get("inclusion_p")
+    if chance is not None and not 0 < chance <= 1:
+        raise RefusedError(
+            f"No label was kept: one has inclusion_p {chance}. The chance of a row to be drawn lies "
+            "above 0 and up to 1; leave it out where nobody knows it."
+        )
 
 
 def _difference(label: dict, before: dict | None) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 from ._base import Family, event, every, marks, now, one, ready_run
 from .errors import NotFoundError, RefusedError
 
-HOW = ("random", "one_per_task", "group", "census", "picked", "imported")
+HOW = ("random", "one_per_task", "stratified", "group", "census", "picked", "imported")
 
-DRAWN = ("random", "one_per_task", "group", "census")
+DRAWN = ("random", "one_per_task", "stratified", "group", "census")
 """Draws that an estimate may rest on, and so has a planned number of labels."""
 
 

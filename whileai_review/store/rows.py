@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ._base import Family, every, marks, one, ready_run
+from ._base import Family, event, every, marks, one, ready_run
 from .errors import NotFoundError
 from .runs import COMING, distinct_criteria
 
@@ -110,6 +110,65 @@ class Rows(Family):
         return {
             name: list(column) for name, column in zip(names, zip(*got, strict=True), strict=True)
         }
+
+    def shown_rows(self, run: int | str, grader: int) -> set[int]:
+        """Rows that a grader was shown before it judged, or was tuned on; on any criterion."""
+        with self._connections.read() as conn:
+            found = ready_run(conn, run)
+            return {
+                line[0]
+                for line in conn.execute(
+                    "SELECT s.row_id FROM scores s JOIN graders g ON g.id=s.grader_id "
+                    "WHERE s.grader_id=? AND g.run_id=? AND s.shown=1",
+                    (grader, found["id"]),
+                )
+            }
+
+    def mark_shown(
+        self,
+        run: int | str,
+        grader: int,
+        rows: Sequence[int],
+        shown: bool = True,
+        by: str | None = None,
+    ) -> int:
+        """Note that a grader was shown these rows (few-shot, tuning), or that it was not.
+
+        A row without a verdict of the grader is marked too. Returns how many rows changed.
+
+        Raises
+        ------
+        NotFoundError
+            The grader or a row is not of this run; nothing is marked.
+        """
+        with self._connections.write() as conn:
+            run_id = ready_run(conn, run)["id"]
+            if not conn.execute(
+                "SELECT 1 FROM graders WHERE id=? AND run_id=?", (grader, run_id)
+            ).fetchone():
+                raise NotFoundError("This judge is not of this run.")
+            criteria = sorted(distinct_criteria(conn, "scores", "grader_id", grader)) or ["overall"]
+            changed = 0
+            for row_id in dict.fromkeys(rows):
+                if not conn.execute(
+                    "SELECT 1 FROM rows WHERE id=? AND run_id=?", (row_id, run_id)
+                ).fetchone():
+                    raise NotFoundError(f"Row {row_id} is not of this run: nothing was marked.")
+                at = (grader, row_id, *criteria)
+                of_row = f"grader_id=? AND row_id=? AND criterion IN ({marks(criteria)})"
+                there = conn.execute(f"SELECT max(shown) FROM scores WHERE {of_row}", at).fetchone()
+                if there[0] is None and shown:
+                    conn.execute(
+                        "INSERT INTO scores (grader_id, criterion, row_id, shown) VALUES (?,?,?,1)",
+                        (grader, criteria[0], row_id),
+                    )
+                elif there[0] in (None, int(shown)):
+                    continue
+                conn.execute(f"UPDATE scores SET shown=? WHERE {of_row}", (int(shown), *at))
+                changed += 1
+            if changed:  # what the judge says counts differently now: reports are made anew
+                event(conn, by, "verdicts", run_id, f"shown={int(shown)} on {changed} rows")
+            return changed
 
     def field_values(self, run: int | str, field: str) -> tuple[list[int], list[Any]]:
         """One short field of every row: (ids, values); None where the row lacks it."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from whileai_review.store import Store, field_text
+from whileai_review.store import RefusedError, Store, field_text
 from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.people import forget_annotator
 from whileai_review.ui.pickers import LAST_RUN
@@ -14,6 +14,7 @@ from whileai_review.work import draw_queue
 HOW = {
     "one_per_task": "one rollout a task first",
     "random": "random rows",
+    "stratified": "as many of each kind, weighted",
     "group": "random rows of a group",
     "census": "all rows",
 }
@@ -22,6 +23,7 @@ HOW = {
 HOW_SHORT = {
     "one_per_task": "random, one a task",
     "random": "random",
+    "stratified": "random, each kind apart",
     "group": "random in a group",
     "census": "all rows",
     "picked": "picked to be read",
@@ -30,6 +32,9 @@ HOW_SHORT = {
 
 MAX_QUEUES = 20
 MAX_GROUPS = 50
+
+VERDICT = ""
+"""Kinds are the judge's verdicts; a field has a name."""
 
 
 def open_queue(queue_id: int | None) -> None:
@@ -94,21 +99,51 @@ def _draw_new(store: Store, annotator: str) -> int | None:
         if value is None:
             warn("This run has no field with a few values to group by: draw random rows.")
             return None
+    if how == "stratified":
+        field = _pick_kinds(store, run_id)
     most = runs[run_id]["n_rows"]
     n = most
     if how != "census":
         n = int(st.number_input("Rows", 1, most, min(150, most), key=f"draw_n_{run_id}"))
     if not st.button(f"Label {n:,} rows", type="primary"):
         return None
-    return draw_queue(store, run_id, how, n=n, field=field, value=value, by=annotator)["id"]
+    try:
+        queue = draw_queue(store, run_id, how, n=n, field=field, value=value, by=annotator)
+    except RefusedError as error:
+        warn(str(error))
+        return None
+    return queue["id"]
 
 
-def _pick_group(store: Store, run_id: int) -> tuple[str | None, str | None]:
-    fields = [
+def _pick_kinds(store: Store, run_id: int) -> str | None:
+    """Which kinds are drawn apart: the values of a field, or None for the judge's verdict."""
+    fields = _group_fields(store, run_id)
+    names = [VERDICT, *fields] if store.run(run_id)["graders"] else fields
+    if not names:
+        return None
+    by: Any = st.selectbox(
+        "Kinds",
+        names,
+        format_func=lambda name: visible(name) if name else "pass and fail of the judge",
+        key="draw_by",
+    )
+    quiet(
+        "Equally many of each kind, so that a rare one is labelled often enough. Every label "
+        "counts as the rows that it stands for, so the numbers are those of the whole run."
+    )
+    return by or None
+
+
+def _group_fields(store: Store, run_id: int) -> list[str]:
+    return [
         each["name"]
         for each in store.run(run_id)["fields"]
         if each["kind"] == "group" and (each["n_values"] or 0) <= MAX_GROUPS
     ]
+
+
+def _pick_group(store: Store, run_id: int) -> tuple[str | None, str | None]:
+    fields = _group_fields(store, run_id)
     if not fields:
         return None, None
     field: Any = st.selectbox("Field", fields, format_func=visible, key="draw_field")

@@ -37,6 +37,7 @@ from whileai_review.ui.tables import (
     two_by_two,
 )
 from whileai_review.ui.text import html_text, plain, visible
+from whileai_review.work.headlines import weighting_lines
 
 CELLS = {"fp": "false pass", "fn": "false alarm", "tp": "right pass", "tn": "right fail"}
 CELLS_MANY = {
@@ -144,7 +145,7 @@ def open_cell(run: int, cell: str, field: str | None = None, value: str | None =
 def show_coverage(report: Mapping[str, Any]) -> None:
     """Draw how much of the run has gold."""
     kind = report["gold_kind"]
-    words = coverage_words(report["coverage"], kind)
+    words = coverage_words(report["coverage"], kind, report["weighting"]["scope"])
     st.html(
         f'<div style="max-width:620px">{coverage_bar(report["coverage"], kind)}'
         f'<p class="wr-sub">{html_text(words)}</p></div>'
@@ -162,6 +163,8 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
         quiet(note)
     if not report["interim"]:
         quiet("▲ the whole interval holds its floor · ▼ all of it misses · ○ not shown")
+    for line in weighting_lines(report):
+        quiet(line)
 
 
 def show_pass_rate(report: Mapping[str, Any]) -> None:

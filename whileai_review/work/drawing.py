@@ -1,8 +1,10 @@
 """Which rows are to be labelled: samples with a known chance for every row.
 
 `random` draws rows, `one_per_task` draws a rollout of every task before a second one of any,
-`group` does `random` within one value of a field, `census` takes all rows in random order. A
-review queue holds disagreeing rows and a known share of agreeing ones, shuffled together, so
+`stratified` draws from each stratum (the judge's verdict, or the values of a field) a number of
+its own, so that what is rare is labelled often enough; the chance of a row is then that of its
+stratum, and estimates are weighted. `group` does `random` within one value of a field, `census`
+takes all rows in random order. A review queue holds disagreeing rows and a known share of agreeing ones, shuffled together, so
 that who answers can't tell which is which (adjudicating disagreements only makes any judge
 look better: a coin reaches .81, see statistics.md 1).
 """
@@ -10,13 +12,21 @@ look better: a coin reaches .81, see statistics.md 1).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
+from whileai_review.report import count, plural
 from whileai_review.store import RefusedError, Store
 from whileai_review.work.measuring import cell_rows, measured_as, settings
+from whileai_review.work.weighing import NO_VERDICT, strata_of
 
-WAYS = ("random", "one_per_task", "group", "census")
+WAYS = ("random", "one_per_task", "stratified", "group", "census")
+
+ALLOCATIONS = ("equal", "proportional")
+
+MOST_STRATA = 50
+"""Values of a field that are strata; with more, nearly every stratum would be a row or two."""
 
 DEFAULT_N = 150
 """Rows of a queue when nothing else is said: at an agreement of .90 the lower bound then
@@ -33,28 +43,37 @@ def draw_queue(
     field: str | None = None,
     value: str | None = None,
     by: str | None = None,
+    allocation: str | Mapping[str, int] = "equal",
 ) -> dict:
     """Draw rows of a run to label and keep them as a queue; the same draw is the same queue.
 
     Parameters
     ----------
     how
-        ``random``, ``one_per_task``, ``group`` (needs `field` and `value`) or ``census``.
+        ``random``, ``one_per_task``, ``stratified`` (by `field`; without one by the judge's
+        verdict), ``group`` (needs `field` and `value`) or ``census``.
     n
         Rows to draw, `DEFAULT_N` when None; no more than there are.
     seed
         Of the draw and the order.
+    allocation
+        Of a stratified draw: ``equal``, ``proportional``, or rows for each stratum by name
+        (``pass`` and ``fail`` of the judge, or a value of the field).
 
     Returns
     -------
     dict
-        The queue, as `Store.queue` gives it.
+        The queue, as `Store.queue` gives it; of a stratified draw with ``strata``, for each
+        ``stratum, rows, drawn, chance``, and ``notes``: what could not be drawn as asked.
 
     Raises
     ------
     RefusedError
-        Nothing to draw from, or an unknown way to draw.
+        Nothing to draw from, an unknown way to draw, or a stratum that cannot be drawn from
+        (none of its rows is there, or its rows would have no chance).
     """
+    if how == "stratified":
+        return _draw_stratified(store, run, n, seed, criterion, field, by, allocation)
     if how not in WAYS:
         raise RefusedError(f"A queue is drawn {', '.join(WAYS)}; not {how!r}.")
     found, _, _, chosen_criterion = settings(store, run)
@@ -91,6 +110,144 @@ def draw_queue(
         value=value,
     )
     return store.queue(queue["id"])
+
+
+def _draw_stratified(
+    store: Store,
+    run: int | str,
+    n: int | None,
+    seed: int,
+    criterion: str | None,
+    field: str | None,
+    by: str | None,
+    allocation: str | Mapping[str, int],
+) -> dict:
+    found, grader, _, chosen_criterion = settings(store, run)
+    criterion = criterion or chosen_criterion
+    if field is None and grader is None:
+        raise RefusedError("This run has no judge's verdicts to draw by. Draw random rows.")
+    ids, _ = store.tasks_of(found["id"])
+    grader_id = grader["id"] if grader and field is None else None
+    of_row = strata_of(store, found["id"], ids, grader_id, criterion, field)
+    members: dict[str, list[int]] = {}
+    for row_id, stratum in zip(ids, of_row, strict=True):
+        members.setdefault(stratum, []).append(row_id)
+    notes = []
+    if field is None and NO_VERDICT in members:
+        left = len(members.pop(NO_VERDICT))
+        notes.append(f"{plural(left, 'row')} without a verdict left out")
+    what = f"{field!r}" if field is not None else "the judge's verdict"
+    if len(members) < 2:
+        raise RefusedError(f"All rows are of one kind by {what}. Draw random rows instead.")
+    if len(members) > MOST_STRATA:
+        raise RefusedError(
+            f"{what} has {count(len(members))} values: draw by a field with at most {MOST_STRATA}."
+        )
+    sizes = {stratum: len(rows) for stratum, rows in sorted(members.items())}
+    drawn, short = allocate(sizes, DEFAULT_N if n is None else n, allocation)
+    notes += short
+    rng = np.random.default_rng([seed, found["id"]])
+    rows = []
+    for stratum, size in drawn.items():
+        own = members[stratum]
+        chance = size / len(own)
+        rows += [(own[i], chance, stratum) for i in rng.permutation(len(own))[:size].tolist()]
+    rows = [rows[i] for i in rng.permutation(len(rows))]  # no stratum can be told by its place
+    each = "equal" if allocation == "equal" else "in proportion"
+    if not isinstance(allocation, str):
+        each = ", ".join(f"{stratum} {size}" for stratum, size in drawn.items())
+    kinds = field if field is not None else "verdict"
+    queue = store.add_queue(
+        found["id"],
+        f"by {kinds}, {each}: {len(rows)} of {sum(sizes.values())}",
+        "stratified",
+        rows,
+        criterion=criterion,
+        seed=seed,
+        by=by,
+        planned_n=len(rows),
+        grader_id=grader_id,
+        field=field,
+    )
+    strata = [
+        {"stratum": s, "rows": sizes[s], "drawn": drawn[s], "chance": drawn[s] / sizes[s]}
+        for s in sizes
+    ]
+    return store.queue(queue["id"]) | {"strata": strata, "notes": notes}
+
+
+def allocate(
+    sizes: Mapping[str, int], n: int, allocation: str | Mapping[str, int] = "equal"
+) -> tuple[dict[str, int], list[str]]:
+    """How many rows to draw of each stratum, and what could not be as asked.
+
+    Every stratum gets a row at least: rows without a chance would be in no estimate. What a
+    small stratum cannot give goes to the others.
+
+    Raises
+    ------
+    RefusedError
+        Fewer rows than strata, an unknown allocation, a stratum that has no row, or one with
+        rows and no number above 0.
+
+    Examples
+    --------
+    >>> allocate({"fail": 40, "pass": 320}, 100)
+    ({'fail': 40, 'pass': 60}, ['fail has 40 rows, 50 were asked for: all are taken'])
+    >>> allocate({"fail": 40, "pass": 320}, 90, "proportional")
+    ({'fail': 10, 'pass': 80}, [])
+    """
+    if not isinstance(allocation, str):
+        return _given(sizes, allocation)
+    if allocation not in ALLOCATIONS:
+        raise RefusedError(f"Rows are allocated {' or '.join(ALLOCATIONS)}, not {allocation!r}.")
+    if n < len(sizes):
+        raise RefusedError(
+            f"{plural(n, 'row')} for {len(sizes)} strata: ask for one of each at least."
+        )
+    shares = {s: 1.0 if allocation == "equal" else float(size) for s, size in sizes.items()}
+    whole = sum(shares.values())
+    asked = _rounded({s: n * share / whole for s, share in shares.items()}, n)
+    drawn = {s: min(asked[s], sizes[s]) for s in sizes}
+    notes = [
+        f"{s} has {plural(sizes[s], 'row')}, {count(asked[s])} were asked for: all are taken"
+        for s in sizes
+        if sizes[s] < asked[s]
+    ]
+    while (left := min(n, sum(sizes.values())) - sum(drawn.values())) > 0:
+        room = [s for s in sizes if drawn[s] < sizes[s]]
+        for s in room[: max(left, 1)]:
+            drawn[s] += min(max(left // len(room), 1), sizes[s] - drawn[s])
+    return drawn, notes
+
+
+def _rounded(exact: Mapping[str, float], n: int) -> dict[str, int]:
+    """Whole numbers of the sum `n`, one at least each, by largest remainder."""
+    found = {s: max(1, math.floor(share)) for s, share in exact.items()}
+    by_rest = sorted(exact, key=lambda s: (found[s] - exact[s], s))
+    for s in (by_rest * (1 + n // len(by_rest)))[: max(0, n - sum(found.values()))]:
+        found[s] += 1
+    while sum(found.values()) > n:
+        found[max(found, key=lambda s: (found[s] - exact[s] if found[s] > 1 else -1, s))] -= 1
+    return found
+
+
+def _given(sizes: Mapping[str, int], asked: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
+    unknown = [s for s in asked if s not in sizes]
+    if unknown:
+        raise RefusedError(f"No row is of {', '.join(unknown)}. There are {', '.join(sizes)}.")
+    without = [s for s in sizes if not asked.get(s, 0) > 0]
+    if without:
+        raise RefusedError(
+            f"Rows of {', '.join(without)} would have no chance to be drawn and be in no estimate: "
+            "ask for 1 at least, or draw within a group."
+        )
+    notes = [
+        f"{s} has {plural(sizes[s], 'row')}, {count(asked[s])} were asked for: all are taken"
+        for s in sizes
+        if sizes[s] < asked[s]
+    ]
+    return {s: min(int(asked[s]), sizes[s]) for s in sizes}, notes
 
 
 def review_queue(

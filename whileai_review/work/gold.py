@@ -30,14 +30,18 @@ class GoldLabels(NamedTuple):
         Row id -> how the row was chosen, of the rows in `records`.
     chances : dict
         Row id -> the chance with which it was drawn; None where nobody knows.
+    queues : dict
+        Row id -> the queue that its label was given in; None for a label from elsewhere.
     unclear, picked, unblinded : set of int
-        Rows answered "can't tell"; picked because something looked wrong; answered after
-        the judge or another label was seen. None of these is in `records`.
+        Rows answered "can't tell"; picked because something looked wrong, or drawn with
+        a chance that nobody knows; answered after the judge or another label was seen. None of
+        these is in `records`.
     """
 
     records: list[dict]
     chosen: dict[int, str]
     chances: dict[int, float | None]
+    queues: dict[int, int | None]
     unclear: set[int]
     picked: set[int]
     unblinded: set[int]
@@ -68,21 +72,22 @@ def golds(store: Store, run: int | str, criterion: str) -> list[str]:
 
 def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) -> GoldLabels:
     """The labels of one gold that may enter an estimate, and those that may not."""
-    found = GoldLabels([], {}, {}, set(), set(), set())
+    found = GoldLabels([], {}, {}, {}, set(), set(), set())
     if gold is None:
         return found
     for label in store.gold_labels(run, criterion):
-        row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _, chance = label
+        row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _, chance, queue = label
         if not belongs(gold, annotator, kind):
             continue
         if verdict not in _ZERO_ONE:
             found.unclear.add(row_id)
         elif unblinded_at is not None:
             found.unblinded.add(row_id)
-        elif chosen not in ESTIMATING:
+        elif chosen not in ESTIMATING or _unweighable(chosen, chance, queue):
             found.picked.add(row_id)
         else:
             found.chosen[row_id], found.chances[row_id] = chosen, chance
+            found.queues[row_id] = queue
             found.records.append(
                 {
                     "key": str(row_id),
@@ -93,6 +98,18 @@ def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) 
                 }
             )
     return found
+
+
+def _unweighable(chosen: str, chance: float | None, queue: int | None) -> bool:
+    """Whether a label was drawn with unequal chances and nobody here knows which.
+
+    A label from a file or another run may say how its row was drawn; without the draw itself
+    only its chance can weigh it, and rows of one group stand for no others.
+    """
+    if queue is not None:
+        return False
+    known = chance is not None and 0 < chance <= 1
+    return chosen == "group" or (chosen == "stratified" and not known)
 
 
 def attach(rows: Sequence[dict], records: Iterable[dict]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The words are here and not on the page so that command line and page say the sam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from whileai_review.defaults import POWER
@@ -70,7 +71,8 @@ def interim_headline(report: dict[str, Any]) -> dict[str, str]:
     if agreement["n"]:
         share = _share(agreement["agreement"], quoted(agreement), agreement["n"])
         grey = f"So far agrees {share}, n={count(agreement['n'])} rows, "
-        grey += f"{plural(agreement['n_tasks'], 'task')}."
+        about = [w for w in (_weighting(report)["words"], _weighting(report)["scope"]) if w]
+        grey += f"{', '.join([plural(agreement['n_tasks'], 'task'), *about])}."
     bold = f"{interim_words(report['interim'])}: no verdict yet."
     return {"state": "interim", "word": WORDS["interim"], "bold": bold, "grey": grey}
 
@@ -108,7 +110,11 @@ def gold_words(report: dict[str, Any]) -> str:
     kind = {"human": "labels by people", "program": "program gold", "model": "model gold"}.get(
         report.get("gold_kind") or "", "gold"
     )
-    coverage = report.get("coverage") or {}
+    coverage, weighting = report.get("coverage") or {}, _weighting(report)
+    if weighting["scope"]:
+        return f"{kind}, {weighting['words'] or 'drawn at random'}: {weighting['scope']}"
+    if weighting["words"]:
+        return f"{kind}, {weighting['words']}"
     if coverage.get("imported") and not coverage.get("random"):
         how = "all labelled rows"
     elif report.get("gold_kind") == "program":
@@ -136,6 +142,21 @@ def _grey(report: dict[str, Any]) -> str:
     return " · ".join(p for p in parts if p)
 
 
+def weighting_lines(report: Mapping[str, Any]) -> list[str]:
+    """Why the shares of a report are weighted, and what part of the run they are about."""
+    said, lines = _weighting(report), []
+    if said["words"]:
+        worth = count(round(report["weighted"]["n_effective"]))
+        lines.append(
+            f"{said['words'][0].upper()}{said['words'][1:]}. Each labelled row counts as the rows "
+            f"of the run that it stands for; the labels are worth {worth} drawn with equal "
+            "chances. n and counts are those of the labelled rows."
+        )
+    if said["scope"]:
+        lines.append(f"About {said['scope']}: no other row had a chance to be drawn.")
+    return lines
+
+
 def plan_words(plan: dict[str, Any]) -> str:
     """How many labels are missing: "48 more labels if the rate holds, 142 for an 80% chance"."""
     if not plan["if_it_holds"]:
@@ -144,6 +165,10 @@ def plan_words(plan: dict[str, Any]) -> str:
     if plan["for_power"]:
         words += f", {count(plan['for_power'])} for an {percent(POWER)} chance"
     return words
+
+
+def _weighting(report: Mapping[str, Any]) -> dict[str, Any]:
+    return report.get("weighting") or {"words": "", "scope": "", "n_shown": 0}
 
 
 def _left_out(report: dict[str, Any]) -> str:
@@ -156,6 +181,8 @@ def _left_out(report: dict[str, Any]) -> str:
         texts.append(f"{coverage['unclear']} can't tell")
     if coverage.get("picked"):
         texts.append(f"{coverage['picked']} picked or seen first, kept out")
+    if coverage.get("shown"):
+        texts.append(f"{coverage['shown']} of tasks that the judge was shown")
     return ", ".join(texts)
 
 
@@ -215,8 +242,8 @@ def _missed_words(report: dict[str, Any]) -> str:
     """Say ``79% of failures [69, 87]``; of under ten failures the counts stand first."""
     missed, n = report["agreement"]["pass_when_gold_fail"], report["agreement"]["n_gold_fail"]
     interval = interval_percent(_missed(report), n)
-    if n >= SMALL_N:
-        return f"{percent(missed, n)} of failures {interval}"
+    if n >= SMALL_N or report["agreement"].get("weighted"):  # weighted: no longer hits over rows
+        return f"{percent(missed, max(n, SMALL_N))} of failures {interval}"
     return f"{count(round(missed * n))} of {plural(n, 'failure')}, {percent(missed)} {interval}"
 
 

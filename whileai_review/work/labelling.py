@@ -206,12 +206,18 @@ def _targets(store: Store, run: int | str, entries: list[dict]) -> tuple[list[in
 def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
     run_id, grader_id, gold, criterion = measured_as(store, run)
     grader = next((g for g in store.run(run_id)["graders"] if g["id"] == grader_id), None)
-    truth = gold_by_row(gold_labels(store, run_id, gold or None, criterion).records)
+    labels = gold_labels(store, run_id, gold or None, criterion)
+    truth = gold_by_row(labels.records)
     columns = store.columns(run_id, grader_id, criterion)
     verdicts = {
         row_id: (columns["value"][n], columns["verdict"][n], columns["judge_name"][n])
         for n, row_id in enumerate(columns["id"])
     }
+    shown = store.shown_rows(run_id, grader_id)
+    if shown:  # rows of these tasks are in no estimate of this judge
+        tasks = dict(zip(columns["id"], columns["task"], strict=True))
+        seen = {tasks[row_id] for row_id in shown if row_id in tasks}
+        truth = {row_id: row for row_id, row in truth.items() if tasks[row_id] not in seen}
     drop = ("reward", "gold_reward", "gold_kind", "gold_labels", "judge_name")
     for row_id, row in store.numbered_rows(run_id):
         value, verdict, signed = verdicts[row_id]
@@ -224,4 +230,6 @@ def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
         for key in ("gold_reward", "gold_kind", "gold_labels"):
             if gold_row.get(key) is not None:
                 line[key] = gold_row[key]
+        if gold_row and labels.chances.get(row_id) is not None:
+            line["inclusion_p"] = labels.chances[row_id]
         yield line

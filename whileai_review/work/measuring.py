@@ -7,21 +7,25 @@ command that asks again reads it. Runs of many rows are computed in the process 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from whileai_review import __version__
+from whileai_review.report import count, plural
 from whileai_review.resample import task_cells
 from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes, people_votes
 from whileai_review.score.agreement import task_share
 from whileai_review.score.corrected import corrected_from_columns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
+from whileai_review.score.weighted import OUTSIDE, complement, weighted_measures
 from whileai_review.store import NotFoundError, Store, field_text, open_store
 from whileai_review.work import pool
 from whileai_review.work.gold import GoldLabels, gold_by_row, gold_labels, golds
 from whileai_review.work.headlines import interim_headline, interim_words, trust_headline
+from whileai_review.work.weighing import Weighing, chance_of, weigh
 
 NO_GRADER = 0
 
@@ -30,6 +34,9 @@ KINDS = ("human", "program", "model")
 
 CELLS = {"tp": (1, 1), "fp": (1, 0), "fn": (0, 1), "tn": (0, 0)}
 """Cell -> (judge, gold)."""
+
+CELL_ORDER = np.array([3 - 2 * judge - gold for judge, gold in CELLS.values()])
+"""Cells in the order of `CELLS` as `weighted_measures` numbers them."""
 
 BOTH = {"disagree": ("fp", "fn"), "agree": ("tp", "tn")}
 
@@ -70,6 +77,8 @@ def trust(
         The keys of `judge_trust` (its ``disagreements`` stay in the store: `cell_rows`), and
         ``run, run_id, grader, grader_id, gold, criterion, revision, coverage, n_cells, text,
         corrected`` (of `corrected_pass_rate`; None where the labels are of one group) and
+        ``weighting``: in ``words`` why shares are weighted, in ``scope`` what part of the run
+        they are about, ``n_shown`` labelled rows left out since the judge was shown their task;
         ``interim``: the queue whose planned labels are not all given (`Store.unfinished_plan`).
         Until they are there is no verdict, since looking again and again finds one in the end.
 
@@ -131,9 +140,10 @@ def slices(
     """Where does the judge leak? Each value of a field that was named in advance.
 
     Returns ``{"field", "criterion", "all", "rows": [...]}``, most false passes first; `all` and
-    each line have ``value, n, agreement, agreement_ci95, always_pass, n_gold_fail, false_passes, false_pass_rate,
-    false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95, n_tasks`` (Wilson, 95%)
-    and each interval by task, ``*_ci95_tasks``. Quote the wider.
+    each line have ``value, n, agreement, agreement_ci95, always_pass, n_gold_fail,
+    false_passes, false_pass_rate, false_pass_ci95, n_judge_pass, wrong_passes, error_rate, error_ci95, n_tasks`` (Wilson, 95%)
+    and each interval by task, ``*_ci95_tasks``. Quote the wider. Where rows were drawn with unequal
+    chances the shares are weighted (``weighted: True``), the counts those of the labelled rows.
     """
     key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
@@ -154,9 +164,15 @@ def slices(
         for value, start, end in zip(names, ends[:-1], ends[1:], strict=True)
         if start < end
     ]
+    whole = _slice("all", task_cells(task_of[at], cell, len(CELLS), len(tasks)))
+    weights = orjson.loads(_stored(store, "weights", key))
+    if weights is not None:
+        texts = dict(zip(map(field_text, names), range(len(names)), strict=True))
+        labelled = _Labelled(at, task_of, cell, value_of, *map(np.array, weights))
+        lines = [labelled.weighted(line, texts[line["value"]]) for line in lines]
+        whole = labelled.weighted(whole, None)
     lines.sort(key=lambda line: (-line["false_passes"], line["value"]))
-    whole = task_cells(task_of[at], cell, len(CELLS), len(tasks))
-    return {"field": field, "criterion": key[3], "all": _slice("all", whole), "rows": lines}
+    return {"field": field, "criterion": key[3], "all": whole, "rows": lines}
 
 
 def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
@@ -229,10 +245,20 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
     columns = store.columns(run_id, grader_id, criterion)
     truth = gold_by_row(labels.records)
     cols = trust_columns(columns, truth)
-    report = trust_from_columns(cols)
+    seen = _seen_tasks(store, run_id, grader_id, columns["id"], cols)
+    n_shown = int((seen & (cols.gold >= 0)).sum())
+    measured = cols
+    if seen.any():
+        measured = replace(cols, gold=np.where(seen, NO_VERDICT, cols.gold).astype(np.int8))
+    weighed = weigh(store, run_id, columns["id"], measured, labels)
+    report = trust_from_columns(measured, weights=weighed.weights)
+    report["warnings"] += [*weighed.warnings, *_shown_words(seen, cols, n_shown)]
     found = store.run(run_id)
     grader = next((g["name"] for g in found["graders"] if g["id"] == grader_id), None)
-    cells = _cells(columns["id"], cols)
+    cells = _cells(columns["id"], measured)
+    weights = None
+    if report["weighted"]:
+        weights = [weighed.weights.weight.tolist(), weighed.weights.stratum.tolist()]
     report |= {
         "run": found["name"],
         "run_id": run_id,
@@ -241,8 +267,9 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
         "gold": gold or None,
         "criterion": criterion,
         "revision": revision,
-        "coverage": _coverage(len(cols), labels),
-        "corrected": _corrected(columns["id"], cols, labels),
+        "coverage": _coverage(columns["id"], labels, seen, bool(weighed.scope)),
+        "corrected": _corrected(columns["id"], measured, labels, weighed, ~seen),
+        "weighting": {"words": weighed.words, "scope": weighed.scope, "n_shown": n_shown},
         "n_cells": {name: len(rows) for name, rows in cells.items()},
         "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
         "n_disagreements": len(cells["fp"]) + len(cells["fn"]),
@@ -253,6 +280,7 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
     report["disagreements"] = []
     at = (grader_id, gold, criterion, revision)
     store.put_report(run_id, "cells", *at, orjson.dumps(cells))
+    store.put_report(run_id, "weights", *at, orjson.dumps(weights))
     store.put_report(run_id, "trust", *at, orjson.dumps(report, option=orjson.OPT_NON_STR_KEYS))
 
 
@@ -297,15 +325,47 @@ def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> Trus
     )
 
 
-def _corrected(ids: Sequence[int], cols: TrustColumns, labels: GoldLabels) -> dict | None:
-    """The pass rate corrected by labels; None where they are of a group and not of the run."""
-    how = set(labels.chosen.values())
-    if "group" in how:
+def _corrected(
+    ids: Sequence[int], cols: TrustColumns, labels: GoldLabels, weighed: Weighing, kept: np.ndarray
+) -> dict | None:
+    """The pass rate corrected by labels; None where they are of a part and not of the run.
+
+    `kept` are the rows of tasks that the judge was not shown.
+    """
+    weights = weighed.weights
+    if weighed.scope or (weights.n_outside and not weights.equal):
         return None
     chance = None
-    if "one_per_task" in how and all(labels.chances.values()):  # rows of large tasks are rarer
+    if not weights.equal:
+        chance = chance_of(weights)
+    elif "one_per_task" in set(labels.chosen.values()) and all(labels.chances.values()):
         chance = np.array([labels.chances.get(row_id) or 1.0 for row_id in ids])
+    if not kept.all():
+        arrays = ("task", "judge", "fraction", "gold", "kind", "chars", "judge_name")
+        cols = replace(cols, **{name: getattr(cols, name)[kept] for name in arrays})
+        chance = None if chance is None else chance[kept]
     return corrected_from_columns(cols, chance)
+
+
+def _seen_tasks(
+    store: Store, run_id: int, grader_id: int, ids: Sequence[int], cols: TrustColumns
+) -> np.ndarray:
+    """Rows of tasks of which the judge was shown a row (few-shot, tuning), as a boolean array."""
+    shown = store.shown_rows(run_id, grader_id) if grader_id != NO_GRADER else set()
+    if not shown:
+        return np.zeros(len(cols), dtype=bool)
+    rows = np.fromiter((row_id in shown for row_id in ids), dtype=bool, count=len(cols))
+    return np.isin(cols.task, np.unique(cols.task[rows]))
+
+
+def _shown_words(seen: np.ndarray, cols: TrustColumns, n_labelled: int) -> list[str]:
+    if not seen.any():
+        return []
+    n_tasks, n_rows = len(np.unique(cols.task[seen])), int(seen.sum())
+    return [
+        f"the judge was shown rows of {plural(n_tasks, 'task')}: all {plural(n_rows, 'row')} of "
+        f"these, {count(n_labelled)} labelled, are outside these numbers"
+    ]
 
 
 def _cells(ids: Sequence[int], cols: TrustColumns) -> dict[str, list[int]]:
@@ -316,20 +376,62 @@ def _cells(ids: Sequence[int], cols: TrustColumns) -> dict[str, list[int]]:
     }
 
 
-def _coverage(n_rows: int, labels: Any) -> dict[str, int]:
-    """Rows by what is known of them; a row counts once, at the first that holds."""
-    counted = set(labels.chosen)
-    imported = sum(how == "imported" for how in labels.chosen.values())
+def _coverage(
+    ids: Sequence[int], labels: GoldLabels, seen: np.ndarray, of_group: bool
+) -> dict[str, int]:
+    """Rows by what is known of them; a row counts once, at the first that holds.
+
+    `seen` are rows of tasks that the judge was shown; `of_group`: labels are of some groups only.
+    """
+    n_rows, counted = len(ids), set(labels.chosen)
+    shown = counted & {ids[n] for n in np.flatnonzero(seen).tolist()} if seen.any() else set()
+    usable = [how for row_id, how in labels.chosen.items() if row_id not in shown]
+    imported = usable.count("imported")
+    group = usable.count("group") if of_group else 0
     picked = (labels.picked | labels.unblinded) - counted
     unclear = labels.unclear - counted - picked
-    return {
-        "random": len(counted) - imported,
+    some = {"group": group, "shown": len(shown)}
+    return {key: n for key, n in some.items() if n} | {
+        "random": len(usable) - imported - group,
         "imported": imported,
         "picked": len(picked),
         "unblinded": len(labels.unblinded - counted),
         "unclear": len(unclear),
         "none": n_rows - len(counted) - len(picked) - len(unclear),
     }
+
+
+class _Labelled(NamedTuple):
+    """The labelled rows of a run and their weights, to be cut into slices."""
+
+    at: np.ndarray
+    """Place of each labelled row among the rows of the run."""
+    task_of: np.ndarray
+    cell: np.ndarray
+    value_of: np.ndarray
+    weight: np.ndarray
+    stratum: np.ndarray
+
+    def weighted(self, line: dict, value: int | None) -> dict:
+        """A line of `slices` with the weighted shares in place of those of the labelled rows."""
+        own = self.at if value is None else self.at[self.value_of[self.at] == value]
+        of_run = self.stratum != OUTSIDE
+        if value is not None:
+            of_run = of_run & (self.value_of == value)
+        cell = self.cell if value is None else self.cell[self.value_of[self.at] == value]
+        found = weighted_measures(
+            self.task_of[own], CELL_ORDER[cell], self.weight[own], self.stratum[own],
+            self.task_of[of_run], self.stratum[of_run],
+        )  # fmt: skip
+        out = line | {"weighted": True, "always_pass": found["gold_pass_rate"]["value"]}
+        for name, key, share in (
+            ("agreement", "agreement", found["agreement"]),
+            ("false_pass_rate", "false_pass", complement(found["tnr"])),
+            ("error_rate", "error", found["reward_in_error"]),
+        ):
+            out |= {name: share["value"], f"{key}_ci95": share["ci95"]}
+            out[f"{key}_ci95_tasks"] = share["ci95"]
+        return out
 
 
 def _slice(value: str, per_task: np.ndarray) -> dict:

@@ -22,20 +22,26 @@ def overview(store: Store, archived: bool = False) -> list[dict]:
 def _line(store: Store, run: dict) -> dict:
     found, grader, gold, criterion = settings(store, run["id"])
     report = trust(store, run["id"])
-    agreement = report["agreement"]
     return found | {
         "tags": run["tags"],
         "grader": grader["name"] if grader else None,
         "gold": report["gold"],
         "criterion": criterion,
         "pass_rate": _rate(*report["judge_passes"]),
-        "gold_pass": _rate(agreement["n_gold_pass"], agreement["n"]),
+        "gold_pass": _gold_pass(report),
         "n_labelled": report["n_rows"] - report["coverage"]["none"],
         "coverage": report["coverage"],
         "state": report["state"],
         "state_reason": report["state_reason"],
         "headline": report["headline"],
     }
+
+
+def _gold_pass(report: dict) -> dict[str, Any]:
+    agreement, weighted = report["agreement"], report["weighted"]
+    if weighted:
+        return {key: weighted["gold_pass_rate"][key] for key in ("value", "ci95", "n")}
+    return _rate(agreement["n_gold_pass"], agreement["n"])
 
 
 def _rate(k: int, n: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from whileai_review.score.certificate import WORDS, binding_lines, day
 from whileai_review.shown import html_text, markdown_text, visible
 from whileai_review.store import Store
 from whileai_review.work.certificates import certificate_of, first_field, issued, kept_certificate
+from whileai_review.work.headlines import weighting_lines
 from whileai_review.work.measuring import slices, trust
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -220,7 +221,8 @@ def _coverage(report: Mapping[str, Any]) -> str:
         return ""
     kind = report["gold_kind"]
     bar = coverage_bar(coverage, kind)
-    words = html_text(coverage_words(coverage, kind))
+    scope = (report.get("weighting") or {}).get("scope", "")
+    words = html_text(coverage_words(coverage, kind, scope))
     return f'<div style="max-width:620px;margin-top:8px">{bar}<p class="q">{words}</p></div>'
 
 
@@ -238,6 +240,7 @@ def _checks(report: Mapping[str, Any]) -> list[str]:
         "95% intervals: the wider of that of rows and that of tasks, since rollouts of a task "
         "resemble each other."
     )
+    notes += weighting_lines(report)
     heads = ("check", "value", "95%", "floor", "rows", "tasks", "state")
     return [_table(heads, lines, "wnnnnnw"), *map(_quiet, notes)]
 
