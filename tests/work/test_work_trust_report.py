@@ -2,6 +2,7 @@
 
 import json
 import re
+from hashlib import sha256
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -10,7 +11,15 @@ import pytest
 from whileai_review import judge_trust, work
 from whileai_review.intervals import wilson
 from whileai_review.load import Mapping
-from whileai_review.work.trust_report import figure_svg, headline_texts, trust_html, trust_page
+from whileai_review.score.certificate import canonical
+from whileai_review.work import trust_report
+from whileai_review.work.trust_report import (
+    figure_svg,
+    headline_texts,
+    trust_file,
+    trust_html,
+    trust_page,
+)
 
 SCRIPT = '<script>fetch("http://192.0.2.1/x")</script>'
 IMAGE = '"><img src=http://192.0.2.1/i.png onerror=alert(1)>'
@@ -239,3 +248,40 @@ def test_the_headline_to_copy(store, hostile):
     assert value["agreement"]["value"] == 65 / 80 and value["n_tasks"] == 10
     assert value["agreement"]["low"] == min(agreement["ci95"][0], agreement["ci95_tasks"][0])
     assert value["agreement"]["high"] == max(agreement["ci95"][1], agreement["ci95_tasks"][1])
+
+
+def test_the_hash_of_the_rows_is_that_of_their_canonical_lines(store, lines):
+    """Identities with quotes, accents, emoji and controls: as `canonical` writes each line."""
+    names = ['a"b', "ü\\", "🙂", "a\tb\x7f", " "]
+    rows = [
+        {"rollout_id": name, "prompt": "p", "final_text": "r", "reward": n % 2, "gold_reward": 1}
+        for n, name in enumerate(names)
+    ]
+    run = work.load_file(
+        store,
+        lines(rows),
+        mapping=Mapping({"reward": "reward", "gold_reward": "gold_reward"}),
+        origins={"gold_reward": {"kind": "human"}},
+    )["runs"][0]
+    expected = sorted(canonical([name, n % 2, 1]) for n, name in enumerate(names))
+    found = work.certificate_of(store, run["id"])["data"]["rows_sha256"]
+    assert found == sha256("\n".join(expected).encode("ascii")).hexdigest()
+
+
+def test_of_many_rows_it_is_made_beside_the_server(store, base, monkeypatch):
+    asked = []
+
+    def run(function, *arguments):
+        asked.append(function.__module__)
+        return function(*arguments)
+
+    monkeypatch.setattr(trust_report.pool, "ROWS", 10)
+    monkeypatch.setattr(trust_report.pool, "run", run)
+    page = trust_file(store, base["id"])
+    assert asked[0] == "whileai_review.work.trust_report"
+    assert "whileai_review.work.certificates" in asked
+
+    def parts(text):
+        return re.sub(r"measured [-0-9: ]+ UTC", "", text)
+
+    assert parts(page) == parts(trust_html(store, base["id"]))

@@ -12,7 +12,7 @@ from whileai_review.ui import cache
 from whileai_review.ui.data import quiet
 from whileai_review.ui.pickers import Picked, param
 from whileai_review.ui.trust_view import MEASURE_WORDS
-from whileai_review.work.trust_report import figure_svg, headline_texts, trust_html
+from whileai_review.work.trust_report import figure_svg, headline_texts, trust_file
 
 KEY = "wr_export"
 """Session key: whether the popover is open; nothing in it is made before."""
@@ -47,7 +47,7 @@ def _file(store: Store, picked: Picked, report: Mapping[str, Any]) -> None:
     asked = (report["run_id"], report["grader_id"] or None, report["gold"], report["criterion"])
     _download(
         "Report (HTML)",
-        lambda: trust_html(store, *asked, field=field),
+        lambda: trust_file(store, *asked, field=field),
         f"trust-{slug(report['run'])}.html",
         "text/html",
     )

@@ -22,7 +22,8 @@ from whileai_review.report import count, interval_percent, percent
 from whileai_review.score._gate_text import sign_off_words
 from whileai_review.score.certificate import WORDS, binding_lines, day
 from whileai_review.shown import html_text, markdown_text, visible
-from whileai_review.store import Store
+from whileai_review.store import Store, open_store
+from whileai_review.work import pool
 from whileai_review.work.certificates import certificate_of, first_field, issued, kept_certificate
 from whileai_review.work.headlines import weighting_lines
 from whileai_review.work.measuring import slices, trust
@@ -95,6 +96,26 @@ def trust_html(
     certificate = certificate_of(store, *about)
     kept = kept_certificate(store, certificate)
     return trust_page(report, kept or certificate, cut, issued(store, about[0]))
+
+
+def trust_file(
+    store: Store,
+    run: int | str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+    field: str | None = None,
+) -> str:
+    """:func:`trust_html`, made beside the server for a run of many rows."""
+    about = (run, grader, gold, criterion, field)
+    if store.run(run)["n_rows"] <= pool.ROWS:
+        return trust_html(store, *about)
+    return pool.run(_made, str(store.path), *about)
+
+
+def _made(path: str, *about: Any) -> str:
+    with open_store(path, create=False) as store:
+        return trust_html(store, *about)
 
 
 def trust_page(
