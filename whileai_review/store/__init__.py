@@ -39,6 +39,8 @@ from .reports import Reports
 from .rows import Rows, field_text
 from .runs import Runs
 from .schema import prepare
+from .search import Search
+from .views import Views
 
 __all__ = [
     "ESTIMATING",
@@ -58,7 +60,9 @@ __all__ = [
 ]
 
 
-class Store(Runs, Rows, Labels, Queues, Reports, Certificates, Findings, Notes, Codes):
+class Store(
+    Runs, Rows, Labels, Queues, Reports, Certificates, Findings, Notes, Codes, Search, Views
+):
     """An open store; made by `open_store`."""
 
     def __init__(self, path: Path, connections: Connections) -> None:

@@ -333,6 +333,31 @@ class Labels(Family):
             ).fetchone()
         return line[0] or 0
 
+    def rows_by_label(self, run: int | str, criterion: str) -> dict[str, list[int]]:
+        """Rows with a current label of each verdict, by anybody, on one criterion."""
+        found: dict[str, list[int]] = {"pass": [], "fail": [], "unclear": []}
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            for row_id, verdict in conn.execute(
+                f"SELECT DISTINCT l.row_id, l.verdict FROM labels l {_CURRENT} "
+                "WHERE l.run_id=? AND l.criterion=?",
+                (run_id, criterion),
+            ):
+                found[verdict].append(row_id)
+        return found
+
+    def rows_with_notes(self, run: int | str) -> set[int]:
+        """Rows of a run on which somebody's current label, or a finding, has a note."""
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            rows = conn.execute(
+                f"SELECT l.row_id FROM labels l {_CURRENT} WHERE l.run_id=? AND l.note<>'' "
+                "UNION SELECT f.row_id FROM findings f WHERE f.run_id=? AND f.note<>'' "
+                "AND NOT EXISTS (SELECT 1 FROM findings w WHERE w.withdraws=f.id)",
+                (run_id, run_id),
+            )
+            return {row[0] for row in rows}
+
     def label_counts(self, run: int | str, criterion: str) -> list[dict]:
         """Current labels by kind, annotator, how chosen and verdict, with n."""
         with self._connections.read() as conn:

@@ -12,6 +12,7 @@ from typing import Any
 from ._base import Family, event, marks, now, ready_run
 from .connection import Connections
 from .errors import NotFoundError, NotSavedError, StoreError
+from .search import forget_texts
 
 BITE = 500
 """Lines taken out in one transaction; a label given meanwhile waits for one of them."""
@@ -293,6 +294,7 @@ def purge(connections: Connections, run_id: int) -> None:
         "DELETE FROM refusals WHERE rowid IN (SELECT rowid FROM refusals WHERE run_id=? LIMIT ?)",
         run_id,
     )
+    forget_texts(connections, run_id)
     with connections.write() as conn:
         conn.execute("DELETE FROM runs WHERE id=? AND state='failed'", (run_id,))
 

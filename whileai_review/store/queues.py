@@ -137,6 +137,23 @@ class Queues(Family):
         newest = next((line for line in lines if line["labelled"]), None)
         return newest if newest and newest["labelled"] < newest["planned"] else None
 
+    def still_to_label(self, ids: Sequence[int], annotator: str) -> set[int]:
+        """Which of these rows wait for this annotator in an open queue that they began.
+
+        What the judge or others say of such a row is not for their eyes yet.
+        """
+        with self._connections.read() as conn:
+            lines = conn.execute(
+                f"SELECT d.row_id FROM queue_rows d JOIN queues q ON q.id=d.queue_id "
+                f"WHERE d.row_id IN ({marks(ids)}) AND q.closed_at IS NULL "
+                "AND q.purpose<>'review' AND EXISTS (SELECT 1 FROM labels l "
+                "WHERE l.annotator=? AND l.queue_id=q.id) AND NOT EXISTS "
+                "(SELECT 1 FROM current_labels c WHERE c.row_id=d.row_id "
+                "AND c.criterion=q.criterion AND c.annotator=?)",
+                (*ids, annotator, annotator),
+            )
+            return {line[0] for line in lines}
+
     def queue_row_ids(self, queue_id: int) -> list[int]:
         """The rows of a queue in its order."""
         with self._connections.read() as conn:

@@ -44,14 +44,14 @@ class Rows(Family):
             yield row
 
     def numbered_rows(
-        self, run: int | str, keys: Sequence[str] | None = None
+        self, run: int | str, keys: Sequence[str] | None = None, after: int = 0
     ) -> Iterator[tuple[int, dict]]:
-        """As `rows`, each with its id in the store."""
+        """As `rows`, each with its id in the store, those with an id above `after`."""
         with self._connections.read() as conn:
             found = ready_run(conn, run)
             run_id, end = found["id"], found["last_id"] or 0
             mapping = _mapping(conn, run_id)
-        last = (found["first_id"] or 1) - 1
+        last = max(after, (found["first_id"] or 1) - 1)
         while True:
             with self._connections.read() as conn:
                 ready_run(conn, run_id)  # deleted meanwhile: half a run is no run

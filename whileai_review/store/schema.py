@@ -257,11 +257,12 @@ CREATE TABLE views (                -- filters of the Rows page that somebody na
     created_by TEXT,
     created_at TEXT NOT NULL
 );
-CREATE TABLE searches (             -- which run's text is indexed, in a table search_<run>
-    run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
-    n_rows INTEGER NOT NULL,
-    done_at TEXT                    -- NULL while it is built, or was left half built
-);
+CREATE TABLE searches (             -- how far a run's text is in its index (store/search.py)
+    run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    what TEXT NOT NULL,             -- rows, labels, findings, reasons
+    upto INTEGER NOT NULL,
+    PRIMARY KEY (run_id, what)
+) WITHOUT ROWID;
 CREATE TABLE looks (                -- an interim figure of a queue that somebody saw
     queue_id INTEGER NOT NULL REFERENCES queues(id) ON DELETE CASCADE,
     grader_id INTEGER NOT NULL,

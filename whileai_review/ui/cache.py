@@ -84,6 +84,26 @@ def list_lines(store: Store, ids: tuple[int, ...]) -> dict[int, str]:
     return _list_lines(store, str(store.path), ids)
 
 
+def columns(store: Store, run: int) -> dict[str, dict]:
+    """Return the columns of a run that rows can be filtered by, with their values."""
+    return _columns(store, str(store.path), run)
+
+
+def row_briefs(
+    store: Store, ids: tuple[int, ...], grader: int | None, criterion: str, run: int
+) -> list[dict[str, Any]]:
+    """Return ``id``, ``task``, ``verdict`` and how the ``reply`` begins, for each row of a list."""
+    revision = store.verdict_revision(run)
+    return _row_briefs(store, str(store.path), ids, grader, criterion, revision)
+
+
+def gold_of_rows(store: Store, picked: Any, ids: tuple[int, ...]) -> dict[int, str]:
+    """Return the picked gold of each of these rows, in words; rows without gold are left out."""
+    run, _, gold, criterion = picked.key
+    revision = store.label_revision(run, criterion)
+    return _gold_of_rows(store, str(store.path), ids, gold, criterion, revision)
+
+
 def _key(store: Store, report: Mapping[str, Any]) -> tuple[str, int, int, str, str, str]:
     """Path, run, grader, gold, criterion and revision: together they name the numbers."""
     return (
@@ -146,6 +166,45 @@ def _list_lines(_store: Store, path: str, ids: tuple[int, ...]) -> dict[int, str
         reply = " ".join(cut(rows.reply(brief["row"]), LINE_CHARS).text.split())
         lines[brief["id"]] = f"{cut(brief['task'], 40).text} · {reply or '(no reply)'}"
     return {row_id: lines.get(row_id, "(deleted)") for row_id in ids}
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _columns(_store: Store, path: str, run: int) -> dict[str, dict]:
+    return work.columns_of(_store, run)
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _row_briefs(
+    _store: Store,
+    path: str,
+    ids: tuple[int, ...],
+    grader: int | None,
+    criterion: str,
+    revision: int,
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": brief["id"],
+            "task": cut(brief["task"], 40).text,
+            "verdict": brief["verdict"],
+            "reply": " ".join(cut(rows.reply(brief["row"]), LINE_CHARS).text.split()),
+        }
+        for brief in _store.briefs(ids, grader, criterion)
+    ]
+
+
+@st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)
+def _gold_of_rows(
+    _store: Store,
+    path: str,
+    ids: tuple[int, ...],
+    gold: str | None,
+    criterion: str,
+    revision: int,
+) -> dict[int, str]:
+    words = {1: "▲ pass", 0: "▼ fail"}
+    found = {i: work.gold_of_row(_store, i, gold, criterion)["label"] for i in ids}
+    return {i: words[label] for i, label in found.items() if label in words}
 
 
 @st.cache_data(max_entries=MAX_ENTRIES, show_spinner=False)

@@ -7,6 +7,7 @@
 - read: `claims`, `review_result`
 - code: `code_counts`, `code_slices`, `note_list`, `reason_list`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
+- find: `find_rows`, `Filters`, `columns_of`, `task_rows`, `picked_queue`
 - take out: `export_labels`
 """
 
@@ -24,7 +25,8 @@ from whileai_review.work.certificates import (
     sign_off,
 )
 from whileai_review.work.coding import code_counts, code_slices, note_list, reason_list
-from whileai_review.work.drawing import draw_queue, review_queue
+from whileai_review.work.drawing import draw_queue, picked_queue, review_queue
+from whileai_review.work.finding import Filters, Found, columns_of, find_rows, task_rows
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
 from whileai_review.work.joining import join_verdicts
 from whileai_review.work.labelling import carry_labels, export_labels, import_labels
@@ -40,6 +42,8 @@ from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
 
 __all__ = [
+    "Filters",
+    "Found",
     "NeedsMappingError",
     "answer",
     "binding_of",
@@ -49,9 +53,11 @@ __all__ = [
     "claims",
     "code_counts",
     "code_slices",
+    "columns_of",
     "draw_queue",
     "export_labels",
     "exported",
+    "find_rows",
     "first_field",
     "gate_run",
     "gold_of_row",
@@ -69,11 +75,13 @@ __all__ = [
     "note_list",
     "overview",
     "person_against_rule",
+    "picked_queue",
     "reason_list",
     "review_queue",
     "review_result",
     "settings",
     "sign_off",
     "slices",
+    "task_rows",
     "trust",
 ]

@@ -12,7 +12,8 @@ look better: a coin reaches .81, see statistics.md 1).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -248,6 +249,39 @@ def _given(sizes: Mapping[str, int], asked: Mapping[str, int]) -> tuple[dict[str
         if sizes[s] < asked[s]
     ]
     return {s: min(int(asked[s]), sizes[s]) for s in sizes}, notes
+
+
+def picked_queue(
+    store: Store,
+    run: int | str,
+    rows: Sequence[int],
+    name: str,
+    criterion: str | None = None,
+    by: str | None = None,
+) -> dict:
+    """Keep rows that somebody picked as a queue to label, in this order.
+
+    They were not drawn: what is labelled from it enters no estimate of the judge.
+
+    Raises
+    ------
+    RefusedError
+        No row, or one that is not of this run.
+    """
+    if not rows:
+        raise RefusedError("No row is chosen. Choose some in the list.")
+    found, _, _, chosen_criterion = settings(store, run)
+    queue = store.add_queue(
+        found["id"],
+        name,
+        "picked",
+        [(row_id, None, None) for row_id in rows],
+        criterion=criterion or chosen_criterion,
+        seed=zlib.crc32(np.asarray(rows, dtype=np.int64).tobytes()),  # other rows, another queue
+        by=by,
+        planned_n=len(rows),
+    )
+    return store.queue(queue["id"])
 
 
 def review_queue(
