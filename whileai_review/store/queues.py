@@ -137,20 +137,26 @@ class Queues(Family):
         newest = next((line for line in lines if line["labelled"]), None)
         return newest if newest and newest["labelled"] < newest["planned"] else None
 
-    def still_to_label(self, ids: Sequence[int], annotator: str) -> set[int]:
-        """Which of these rows wait for this annotator in an open queue that they began.
+    def still_to_label(
+        self, annotator: str, run: int | str | None = None, ids: Sequence[int] | None = None
+    ) -> set[int]:
+        """Which rows, of a run or of `ids`, wait for this annotator in an open queue they began.
 
         What the judge or others say of such a row is not for their eyes yet.
         """
         with self._connections.read() as conn:
+            if ids is not None:
+                of, given = f"d.row_id IN ({marks(ids)})", tuple(ids)
+            else:
+                of, given = "q.run_id=?", (ready_run(conn, run or 0)["id"],)
             lines = conn.execute(
                 f"SELECT d.row_id FROM queue_rows d JOIN queues q ON q.id=d.queue_id "
-                f"WHERE d.row_id IN ({marks(ids)}) AND q.closed_at IS NULL "
+                f"WHERE {of} AND q.closed_at IS NULL "
                 "AND q.purpose<>'review' AND EXISTS (SELECT 1 FROM labels l "
                 "WHERE l.annotator=? AND l.queue_id=q.id) AND NOT EXISTS "
                 "(SELECT 1 FROM current_labels c WHERE c.row_id=d.row_id "
                 "AND c.criterion=q.criterion AND c.annotator=?)",
-                (*ids, annotator, annotator),
+                (*given, annotator, annotator),
             )
             return {line[0] for line in lines}
 

@@ -20,6 +20,8 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
+import numpy as np
+
 from ._base import Family, every, ready_run
 from .connection import Connections
 from .errors import RefusedError
@@ -37,7 +39,13 @@ MIN_PREFIX = 3
 """A word of fewer letters is searched as it stands: half of all words begin with "a"."""
 
 BITE = 200
-"""Pages of an index that are let go in one transaction."""
+"""Pages of an index that are merged or let go in one transaction."""
+
+BUILDING = {"automerge": 0, "crisismerge": 1_900, "hashsize": 32 << 20}
+"""FTS5's options while an index is built; at most 2,000 pieces are allowed."""
+
+MERGED = {"automerge": 4, "crisismerge": 16, "hashsize": 1 << 20}
+"""FTS5's own values, for what is added later."""
 
 _TERM = re.compile(r'(-?)(?:(\w+):)?("[^"]*"?|\S+)')
 
@@ -110,12 +118,16 @@ class Search(Family):
             ready_run(conn, run_id)
             if _indexed(conn, run_id).get(what, 0) != since:
                 return False
-            if texts:
+            if texts and not _there(conn, run_id):
                 conn.execute(
-                    f"CREATE VIRTUAL TABLE IF NOT EXISTS {_table(run_id)} USING fts5("
+                    f"CREATE VIRTUAL TABLE {_table(run_id)} USING fts5("
                     f"{', '.join(COLUMNS)}, content='', columnsize=0, "
                     "tokenize='unicode61 remove_diacritics 2')"
                 )
+                # No merging while it is built: one merge at its end costs half as much.
+                for option, value in BUILDING.items():
+                    _tell(conn, run_id, option, value)
+            if texts:
                 conn.executemany(
                     f"INSERT INTO {_table(run_id)} (rowid, {', '.join(COLUMNS)}) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -123,6 +135,20 @@ class Search(Family):
                 )
             conn.execute("INSERT OR REPLACE INTO searches VALUES (?, ?, ?)", (run_id, what, upto))
         return True
+
+    def merge_index(self, run_id: int, first: bool = False) -> bool:
+        """Merge one bite of what a build left in pieces; True while there is more to merge."""
+        with self._connections.write(durable=False) as conn:
+            if not _there(conn, run_id):
+                return False
+            before = conn.total_changes
+            _tell(conn, run_id, "merge", -BITE if first else BITE)
+            # As FTS5's text has it (6.8): below 2 there was nothing to do.
+            if conn.total_changes - before >= 2:
+                return True
+            for option in BUILDING:
+                _tell(conn, run_id, option, MERGED[option])
+        return False
 
     def forget_index(self, run: int | str) -> None:
         """Take out the index of a run, to be built anew: a text in it has been replaced."""
@@ -162,13 +188,13 @@ class Search(Family):
                 )
             ]
 
-    def search_rows(self, run_id: int, match: str, after: int, limit: int) -> list[int]:
+    def search_rows(self, run_id: int, match: str, after: int, limit: int) -> np.ndarray:
         """Ids of rows whose own text matches, above `after`, in their order."""
         return self._search(run_id, match, after, LABEL, limit)
 
     def search_notes(self, run_id: int, match: str, limit: int) -> set[int]:
         """Ids of rows with a note or a reason from a file that matches; what was undone is out."""
-        found = self._search(run_id, match, LABEL - 1, 1 << 62, limit)
+        found = self._search(run_id, match, LABEL - 1, 1 << 62, limit).tolist()
         rows = {number % GRADER for number in found if number >= REASON}
         with self._connections.read() as conn:
             for start, end, question in (
@@ -191,20 +217,18 @@ class Search(Family):
                         rows.update(r[0] for r in conn.execute(question, (number - start,)))
         return rows
 
-    def _search(self, run_id: int, match: str, after: int, end: int, limit: int) -> list[int]:
+    def _search(self, run_id: int, match: str, after: int, end: int, limit: int) -> np.ndarray:
         try:
             with self._connections.read() as conn:
                 ready_run(conn, run_id)
                 if not _indexed(conn, run_id) or not _there(conn, run_id):
-                    return []
-                return [
-                    r[0]
-                    for r in conn.execute(
-                        f"SELECT rowid FROM {_table(run_id)} WHERE {_table(run_id)} MATCH ? "
-                        "AND rowid>? AND rowid<? ORDER BY rowid LIMIT ?",
-                        (match, after, end, limit),
-                    )
-                ]
+                    return np.zeros(0, dtype=np.int64)
+                lines = conn.execute(
+                    f"SELECT rowid FROM {_table(run_id)} WHERE {_table(run_id)} MATCH ? "
+                    "AND rowid>? AND rowid<? ORDER BY rowid LIMIT ?",
+                    (match, after, end, limit),
+                )
+                return np.fromiter((line[0] for line in lines), dtype=np.int64)
         except sqlite3.OperationalError as error:  # what no rule above foresaw
             raise RefusedError(f"This can't be searched for: {error}.") from error
 
@@ -229,6 +253,11 @@ def forget_texts(connections: Connections, run_id: int) -> None:
 
 def _table(run_id: int) -> str:
     return f"search_{run_id:d}"
+
+
+def _tell(conn: sqlite3.Connection, run_id: int, option: str, value: int) -> None:
+    table = _table(run_id)
+    conn.execute(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", (option, value))
 
 
 def _there(conn: sqlite3.Connection, run_id: int) -> bool:

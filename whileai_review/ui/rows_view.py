@@ -117,6 +117,7 @@ def find(store: Store, picked: Picked) -> work.Found | None:
                 criterion,
                 page=max(1, number_param("page") or 1),
                 by_task=param(TOGETHER) == "1",
+                reader=known_reader(),
             )
     except (RefusedError, NotFoundError) as error:
         warn(str(error))
@@ -155,10 +156,15 @@ def show_headline_of(picked: Picked, found: work.Found | None) -> None:
 
 def show_list_and_row(store: Store, picked: Picked, found: work.Found) -> None:
     """Draw a page of the list, what can be done with it, and the open row beside it."""
+    if found.left_out:
+        quiet(
+            f"{plural(found.left_out, 'row')} of this run still to be labelled by you: left out, "
+            "since this list would give the judge or another label away."
+        )
     if not found.ids:
         quiet("No row meets all of this. Take a filter off.")
         return
-    hidden = store.still_to_label(found.ids, known_reader())
+    hidden = store.still_to_label(known_reader(), ids=found.ids)
     left, right = st.columns([5, 6], gap="medium")
     with left:
         chosen = _list(store, picked, found, hidden)
@@ -166,7 +172,7 @@ def show_list_and_row(store: Store, picked: Picked, found: work.Found) -> None:
         _acts(store, picked, found, chosen)
     row_id = number_param("row") or found.ids[0]
     with right:
-        _open_row(store, picked, row_id)
+        _open_row(store, picked, row_id, found.ids)
 
 
 # ---- filters ----
@@ -425,8 +431,9 @@ def _queue_button(store: Store, picked: Picked, words: str, ids: list[int] | Non
     try:
         if ids is None:
             ids = work.find_rows(
-                store, run_id, filters(), grader, gold, criterion, size=MOST_QUEUED
-            ).ids
+                store, run_id, filters(), grader, gold, criterion,
+                size=MOST_QUEUED, reader=known_reader(),
+            ).ids  # fmt: skip
         on = ", ".join(words for _, _, words in _on()) or "all rows"
         name = cut(f"picked: {on}", 80).text
         queue = work.picked_queue(store, run_id, ids, name, criterion, known_reader())
@@ -439,7 +446,7 @@ def _queue_button(store: Store, picked: Picked, words: str, ids: list[int] | Non
 # ---- the open row ----
 
 
-def _open_row(store: Store, picked: Picked, row_id: int) -> None:
+def _open_row(store: Store, picked: Picked, row_id: int, listed: list[int]) -> None:
     try:
         row = store.row(row_id)
     except NotFoundError as error:
@@ -448,8 +455,10 @@ def _open_row(store: Store, picked: Picked, row_id: int) -> None:
     if row["run_id"] != picked.run["id"]:
         warn(f"The row of this address is of another run, {store.run(row['run_id'])['name']}.")
         return
+    if row_id not in listed:
+        quiet("The row of this address, which is not on this page of the list:")
     reader = known_reader()
-    blind = bool(store.still_to_label([row_id], reader))
+    blind = bool(store.still_to_label(reader, ids=[row_id]))
     _siblings(store, picked, row_id, row["task"], blind)
     if blind:
         quiet(
@@ -478,7 +487,7 @@ def _siblings(store: Store, picked: Picked, row_id: int, task: str, blind: bool)
         quiet(f"Task {cut(visible(task), 60).text}: {plural(len(ids), 'rollout')}")
         if len(ids) < 2:
             return
-        hidden = store.still_to_label(ids, known_reader())
+        hidden = store.still_to_label(known_reader(), ids=ids)
         briefs = cache.row_briefs(
             store, tuple(ids[:12]), picked.key[1], picked.criterion, picked.run["id"]
         )

@@ -35,6 +35,7 @@ class Fields:
         self.skip = NOT_FIELDS | skip
         self.values: dict[str, set[Any]] = {}
         self.dropped: set[str] = set()
+        self.numbers: set[str] = set()
         self.n = 0
         self._shapes: dict[tuple[str, ...], list[str]] = {}
 
@@ -56,9 +57,12 @@ class Fields:
                 self.values[key] = {value}
             elif len(seen) <= MAX_GROUPS:
                 seen.add(value)
-            elif self.n > TRIAL and key not in self.metrics:
-                self.dropped.add(key)
-                self._shapes.clear()
+            elif self.n > TRIAL and key not in self.metrics and key not in self.numbers:
+                if _all_numbers(seen):
+                    self.numbers.add(key)
+                else:
+                    self.dropped.add(key)
+                    self._shapes.clear()
         return orjson.dumps(found).decode()
 
     def described(self) -> list[tuple[str, str, int | None, str, str]]:
@@ -71,7 +75,13 @@ class Fields:
                 lines.append((key, "metric", None, unit, direction))
             elif len(seen) <= MAX_GROUPS and key not in self.dropped:
                 lines.append((key, "group", len(seen), "", ""))
+            elif key not in self.dropped and _all_numbers(seen):
+                lines.append((key, "metric", None, "", ""))  # to filter by; nobody declared it
         return lines
+
+
+def _all_numbers(values: set[Any]) -> bool:
+    return all(type(value) in (int, float) for value in values)
 
 
 def _is_short(value: Any) -> bool:

@@ -61,6 +61,8 @@ class Found(NamedTuple):
     total: int
     exact: bool
     """False: there are more than `total`, not counted."""
+    left_out: int = 0
+    """Rows that wait for the reader's own label, kept out of a list that would tell them apart."""
 
 
 def find_rows(
@@ -73,6 +75,7 @@ def find_rows(
     page: int = 1,
     size: int = PAGE,
     by_task: bool = False,
+    reader: str | None = None,
 ) -> Found:
     """Find the rows of a run that meet every filter, a page at a time, in the order of the file.
 
@@ -82,6 +85,9 @@ def find_rows(
         As in `trust`; judge and gold say what a cell is.
     by_task
         Rollouts of a task together, tasks in the order of their first row.
+    reader
+        Who looks: rows that wait for their own label are left out where a filter gives away
+        what the judge or others say of it.
 
     Raises
     ------
@@ -93,6 +99,11 @@ def find_rows(
     run_id = key[0]
     ids = _column(store, run_id, "ids", "")["ids"]
     mask = _mask(store, key, filters, ids)
+    waiting: set[int] = set()
+    if reader is not None and any((filters.cell, filters.verdict, filters.label, filters.cause)):
+        waiting = store.still_to_label(reader, run_id)
+        if waiting and mask is not None:
+            mask &= ~_of(ids, waiting)
     if not filters.text.strip():
         places = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
         exact = True
@@ -103,12 +114,7 @@ def find_rows(
         task = _column(store, run_id, "task", "")["codes"]
         places = places[np.argsort(task[places], kind="stable")]
     start = (max(1, page) - 1) * size
-    return Found(ids[places[start : start + size]].tolist(), len(places), exact)
-
-
-def all_found(store: Store, run: int | str, filters: Filters, limit: int, **choices: Any) -> Found:
-    """As `find_rows`, the first `limit` rows at once."""
-    return find_rows(store, run, filters, size=limit, **choices)
+    return Found(ids[places[start : start + size]].tolist(), len(places), exact, len(waiting))
 
 
 def task_rows(store: Store, row_id: int, limit: int = 100) -> list[int]:
@@ -237,15 +243,19 @@ def _hits(
     match = match_words(text)
     index_text(store, run_id)
     noted = np.flatnonzero(_of(ids, store.search_notes(run_id, match, NOTE_HITS)))
+    if mask is not None and not mask.any():
+        return np.zeros(0, dtype=np.intp), True
     parts: list[np.ndarray] = []
     n = last = 0
+    bite = HITS
     done = False
     while not done and (wanted is None or n < max(wanted, HITS)):
-        rows = np.asarray(store.search_rows(run_id, match, last, HITS), dtype=np.int64)
-        done = len(rows) < HITS
+        rows = store.search_rows(run_id, match, last, bite)
+        done = len(rows) < bite
         if not len(rows):
             break
         last = int(rows[-1])
+        bite *= 10  # a search of word beginnings walks to `last` anew each time
         places = np.searchsorted(ids, rows)
         if mask is not None:
             places = places[mask[places]]

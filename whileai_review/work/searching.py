@@ -55,6 +55,9 @@ def _build(store: Store, run_id: int, revision: int) -> None:
                 break  # another process builds it too: go on behind what it did
             since = upto
     _build_reasons(store, run_id, revision)
+    first = True
+    while store.merge_index(run_id, first):
+        first = False
 
 
 def _texts(path: str, run_id: int, since: int) -> Iterator[tuple[int, list[Text]]]:
