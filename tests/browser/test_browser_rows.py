@@ -57,8 +57,8 @@ def test_search_view_queue_label_and_trust_changes(serve_app, store, page):
 
     page.get_by_role("button", name="Label these 10 rows").click()
     page.wait_for_url("**/label?**queue=1**", timeout=20_000)
-    page.get_by_label("Your name").fill("Ana")
-    page.get_by_label("Your name").press("Enter")
+    page.get_by_placeholder("Your name").fill("Ana")
+    page.get_by_role("button", name="Start labelling").click()
     page.get_by_text("0 of 10").first.wait_for(timeout=20_000)
     page.wait_for_timeout(1_000)
     page.keyboard.press("2")
