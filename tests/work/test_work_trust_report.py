@@ -11,7 +11,7 @@ import pytest
 from whileai_review import judge_trust, work
 from whileai_review.intervals import wilson
 from whileai_review.load import Mapping
-from whileai_review.score.certificate import canonical
+from whileai_review.score.certificate import canonical, read_certificate
 from whileai_review.work import trust_report
 from whileai_review.work.trust_report import (
     figure_svg,
@@ -285,3 +285,23 @@ def test_of_many_rows_it_is_made_beside_the_server(store, base, monkeypatch):
         return re.sub(r"measured [-0-9: ]+ UTC", "", text)
 
     assert parts(page) == parts(trust_html(store, base["id"]))
+
+
+def test_weighted_shares_say_so_and_their_certificate_can_be_read(store, put, judged):
+    """Drawn by verdict: shares are weighted, counts are not; a gate must not call that an edit."""
+    rows = judged(90)
+    for n, row in enumerate(rows):
+        row["reward"] = int(n % 6 > 0)
+    run = put(rows)["id"]
+    queue = work.draw_queue(store, run, "stratified", 30)["id"]
+    for n, row_id in enumerate(store.queue_row_ids(queue)):
+        store.add_label(row_id, "ana", "fail" if n % 3 else "pass", f"n{n}", queue_id=queue)
+    store.choose(run, gold="human")
+    store.close_queue(queue)
+    page = asks_nobody(trust_html(store, run))
+    report = work.trust(store, run)
+    assert report["weighted"]
+    said = "Each labelled row counts as the rows of the run that it stands for"
+    assert said in "".join(page.texts)
+    issued = work.issue(store, run)
+    assert read_certificate(json.dumps(issued))["hash"] == issued["hash"]

@@ -243,8 +243,8 @@ def _coverage(report: Mapping[str, Any]) -> str:
     kind = report["gold_kind"]
     bar = coverage_bar(coverage, kind)
     scope = (report.get("weighting") or {}).get("scope", "")
-    words = html_text(coverage_words(coverage, kind, scope))
-    return f'<div style="max-width:620px;margin-top:8px">{bar}<p class="q">{words}</p></div>'
+    lines = "".join(map(_quiet, [coverage_words(coverage, kind, scope), *weighting_lines(report)]))
+    return f'<div style="max-width:620px;margin-top:8px">{bar}{lines}</div>'
 
 
 def _checks(report: Mapping[str, Any]) -> list[str]:
