@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from whileai_review.ui import trust_certificate, trust_export
+from whileai_review.ui import trust_certificate, trust_export, trust_slices
 from whileai_review.ui import trust_view as view
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
@@ -30,6 +30,7 @@ with page_of_store() as store:
         with left:
             view.show_confusion(report)
             view.show_slices(store, picked, report)
+        trust_slices.show_found_slices(store, report)
     if not hidden:
         view.show_person_against_rule(store, report)
         trust_certificate.show_certificate(store, report)

@@ -30,6 +30,7 @@ from .errors import (
     RefusedError,
     StoreError,
 )
+from .fields import ShortFields
 from .findings import Findings
 from .labels import ESTIMATING, Labels
 from .loading import Load
@@ -61,7 +62,18 @@ __all__ = [
 
 
 class Store(
-    Runs, Rows, Labels, Queues, Reports, Certificates, Findings, Notes, Codes, Search, Views
+    Runs,
+    Rows,
+    ShortFields,
+    Labels,
+    Queues,
+    Reports,
+    Certificates,
+    Findings,
+    Notes,
+    Codes,
+    Search,
+    Views,
 ):
     """An open store; made by `open_store`."""
 

@@ -2,8 +2,8 @@
 
 - bring in: `load_file`, `load_folder`, `load_demo`, `join_verdicts`, `import_labels`, `carry_labels`
 - label: `draw_queue`, `review_queue`, `answer`, `label_by_rule`
-- measure: `settings`, `trust`, `slices`, `cell_rows`, `overview`, `person_against_rule`,
-  `gold_of_row`, `golds`
+- measure: `settings`, `trust`, `slices`, `found_slices`, `cell_rows`, `overview`,
+  `person_against_rule`, `gold_of_row`, `golds`
 - read: `claims`, `review_result`
 - code: `code_counts`, `code_slices`, `note_list`, `reason_list`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
@@ -40,6 +40,7 @@ from whileai_review.work.measuring import cell_rows, settings, slices, trust
 from whileai_review.work.overview import overview
 from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
+from whileai_review.work.slicing import found_slices
 
 __all__ = [
     "Filters",
@@ -59,6 +60,7 @@ __all__ = [
     "exported",
     "find_rows",
     "first_field",
+    "found_slices",
     "gate_run",
     "gold_of_row",
     "golds",
