@@ -132,3 +132,15 @@ def test_a_run_without_labels_or_fields_says_so(store, put, leaky):
     assert "no field of 2 to 50 values divides the labelled rows" in str(found)
     with pytest.raises(NotFoundError, match="No grader 'x'"):
         work.found_slices(store, other["id"], "x")
+
+
+def test_labels_of_unequal_chances_are_said_to_be_counted_unweighted(store, put, leaky, press):
+    rows = leaky()
+    run = put(rows)
+    queue = work.draw_queue(store, run["id"], "stratified", 40, allocation="equal")
+    assert not work.found_slices(store, run["id"])["warnings"]
+    gold = dict(zip(store.tasks_of(run["id"])[0], [row["gold"] for row in rows], strict=True))
+    for _ in range(40):
+        row_id = store.next_row(queue["id"], "ana")["row_id"]
+        press(queue, row_id, "pass" if gold[row_id] else "fail")
+    assert "labels were drawn with unequal chances" in str(work.found_slices(store, run["id"]))

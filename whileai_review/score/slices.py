@@ -83,6 +83,8 @@ class FoundSlices(Report):
         `found_shares`. Most false passes beyond the expected ones first.
     worst : dict
         ``false_pass error``: position in `slices` of the worst by each, None without one.
+    warnings : list of str
+        What else a reader has to know.
     """
 
     def as_text(self) -> str:
@@ -102,6 +104,7 @@ class FoundSlices(Report):
                     )
                 lines.append(f"{text}, {excess_words(found['excess'])}")
         lines += [f"  not searched: {each['field']} ({each['why']})" for each in self["left_out"]]
+        lines += [f"! {warning}" for warning in self["warnings"]]
         return "\n".join(lines)
 
 
@@ -388,6 +391,7 @@ def find_slices(
     del slices[MOST_LINES:]
     slices.sort(key=lambda line: (-line["false_pass"]["excess"], line["field"], line["value"]))
     return FoundSlices(
+        warnings=[],
         n=len(cell),
         n_tasks=int(whole.any(axis=1).sum()),
         k=k,

@@ -73,6 +73,8 @@ def _show(found: Mapping[str, Any], report: Mapping[str, Any]) -> None:
     quiet(_searched(found))
     for measure in MEASURES:
         st.html(f"<p>{html_text(visible(worst_words(found, measure)))}</p>")
+    for warning in found["warnings"]:
+        quiet(f"! {warning}")
     if not found["slices"]:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -20,6 +20,11 @@ FEWEST, MOST = 2, 50
 
 KIND = "found_slices"
 
+UNWEIGHTED = (
+    "labels were drawn with unequal chances: these are counts and shares of the labelled rows, not "
+    "weighted for the run; a slice named in advance has weighted ones"
+)
+
 Key = tuple[int, int, str, str]
 
 
@@ -97,6 +102,9 @@ def _compute(store: Store, key: Key, revision: str) -> None:
         ),
     )
     report["criterion"] = criterion
+    weights = store.report(run_id, "weights", grader_id, gold, criterion)
+    if weights is not None and orjson.loads(weights["body"]) is not None:
+        report["warnings"].append(UNWEIGHTED)
     store.put_report(run_id, KIND, grader_id, gold, criterion, revision, orjson.dumps(report))
 
 
