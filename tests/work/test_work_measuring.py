@@ -3,13 +3,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from whileai_review import corrected_pass_rate, judge_trust, work
+from whileai_review import attach_labels, corrected_pass_rate, judge_trust, work
 from whileai_review.intervals import cluster_wilson
 from whileai_review.load import Mapping
 from whileai_review.store import NotFoundError, RefusedError
 from whileai_review.work import drawing, measuring, pool
+from whileai_review.work.gold import gold_by_row
 from whileai_review.work.headlines import plan_words
 
 RECIPE = Path(__file__).parents[2] / "data" / "recipe" / "recipe-run-1.jsonl"
@@ -630,3 +633,24 @@ def test_values_that_read_alike_are_one_slice(store, put):
     lines = {line["value"]: (line["n"], line["n_tasks"]) for line in found["rows"]}
     assert lines == {"(none)": (2, 2), "1": (2, 2), "1.0": (1, 1), "b": (1, 1)}
     assert found["all"]["false_passes"] == 6
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 6), st.integers(0, 1), st.sampled_from("abc"),
+            st.sampled_from(["human", "program", "model"]),
+        ),
+        max_size=14,
+    )
+)  # fmt: skip
+def test_gold_of_rows_with_one_label_is_what_attach_labels_makes_of_it(given_labels):
+    records = [
+        {"key": str(row), "label": label, "annotator": who, "kind": kind, "ts": "2026-12-01"}
+        for row, label, who, kind in given_labels
+    ]
+    rows = [{"rollout_id": key} for key in dict.fromkeys(r["key"] for r in records)]
+    if rows:
+        attach_labels(rows, records)
+    assert gold_by_row(records) == {int(row["rollout_id"]): row for row in rows}

@@ -62,8 +62,11 @@ def trust_numbers(
     perturbation: dict | None = None,
     probes: dict | None = None,
     weights: Weights | None = None,
+    listed: bool = True,
 ) -> dict[str, Any]:
     """Every key of a trust report, its queue as row positions without texts.
+
+    `listed`: False leaves the queue empty, for who keeps the disagreements otherwise.
 
     With `weights` that differ shares, flags and state are those of the weighted estimates. See
     :func:`whileai_review.score.judge_trust.trust_from_columns`.
@@ -104,7 +107,7 @@ def trust_numbers(
         "perturbation": perturbation,
         "probes": probes,
         "exploitable_by": list(probes["exploitable_by"]) if probes else [],
-        "disagreements": _queue(columns),
+        "disagreements": _queue(columns) if listed else [],
         "weighted": _weighted(columns, weights, min_agreement),
     }
     if found["weighted"]:

@@ -199,8 +199,9 @@ def trust_from_columns(columns: TrustColumns, **options: Any) -> JudgeTrustRepor
     **options
         The floors and flags of :func:`judge_trust` by name (``min_agreement min_kappa
         allow_model_gold length_gap_flag flip_flag max_skipped_share``), what was found
-        with a judge: ``judge_name perturbation probes``, and ``weights`` of the rows
-        (:func:`~whileai_review.score.weighted.row_weights`).
+        with a judge: ``judge_name perturbation probes``, ``weights`` of the rows
+        (:func:`~whileai_review.score.weighted.row_weights`), and ``listed``: False leaves
+        ``disagreements`` empty.
 
     Returns
     -------

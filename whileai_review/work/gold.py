@@ -7,6 +7,7 @@ construction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ IMPORT = "file:"
 """Start of the annotator's name under which a column or file of labels is kept."""
 
 _ZERO_ONE = {"pass": 1, "fail": 0}
+_ENTRY = ("label", "annotator", "kind", "ts")
+"""Keys of an entry of ``gold_labels``, in the order of `attach_labels`."""
 
 
 class GoldLabels(NamedTuple):
@@ -118,11 +121,28 @@ def attach(rows: Sequence[dict], records: Iterable[dict]) -> dict[str, Any]:
 
 
 def gold_by_row(records: Sequence[dict]) -> dict[int, dict]:
-    """Row id -> a dict with gold_reward, gold_kind and gold_labels, as `attach_labels` has it."""
-    rows = [{"rollout_id": key} for key in dict.fromkeys(r["key"] for r in records)]
+    """Row id -> a dict with gold_reward, gold_kind and gold_labels, as `attach_labels` has it.
+
+    A row with one label, as most have, has that one as its gold; only the others need a vote.
+    """
+    counts = Counter(record["key"] for record in records)
+    found: dict[int, dict] = {}
+    shared = []
+    for record in records:
+        if counts[key := record["key"]] > 1:
+            shared.append(record)
+            continue
+        label = {name: record[name] for name in _ENTRY}
+        found[int(key)] = {
+            "rollout_id": key,
+            "gold_labels": [label],
+            "gold_reward": label["label"],
+            "gold_kind": label["kind"],
+        }
+    rows = [{"rollout_id": key} for key, n in counts.items() if n > 1]
     if rows:
-        attach(rows, records)
-    return {int(row["rollout_id"]): row for row in rows}
+        attach(rows, shared)
+    return found | {int(row["rollout_id"]): row for row in rows}
 
 
 def gold_of_row(store: Store, row_id: int, gold: str | None, criterion: str) -> dict:

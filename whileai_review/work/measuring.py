@@ -6,6 +6,8 @@ command that asks again reads it. Runs of many rows are computed in the process 
 
 from __future__ import annotations
 
+import gc
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -177,8 +179,12 @@ def slices(
 
 def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
     """Measure and keep both reports, in the pool; `revision` tells two calls apart."""
-    with open_store(path, create=False) as store:
-        _compute(store, key)
+    gc.disable()  # no cycles here, and looking for them among a million parts costs a third
+    try:
+        with open_store(path, create=False) as store:
+            _compute(store, key)
+    finally:
+        gc.enable()
 
 
 def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
@@ -242,20 +248,20 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
     run_id, grader_id, gold, criterion = key
     revision = _revision(store, run_id, criterion)
     labels = gold_labels(store, run_id, gold or None, criterion)
-    columns = store.columns(run_id, grader_id, criterion)
-    truth = gold_by_row(labels.records)
-    cols = trust_columns(columns, truth)
-    seen = _seen_tasks(store, run_id, grader_id, columns["id"], cols)
+    judged = _judged_rows(store, run_id, grader_id, criterion)
+    ids = judged.ids
+    cols = _with_gold(judged, gold_by_row(labels.records))
+    seen = _seen_tasks(store, run_id, grader_id, ids, cols)
     n_shown = int((seen & (cols.gold >= 0)).sum())
     measured = cols
     if seen.any():
         measured = replace(cols, gold=np.where(seen, NO_VERDICT, cols.gold).astype(np.int8))
-    weighed = weigh(store, run_id, columns["id"], measured, labels)
-    report = trust_from_columns(measured, weights=weighed.weights)
+    weighed = weigh(store, run_id, ids, measured, labels)
+    report = trust_from_columns(measured, weights=weighed.weights, listed=False)
     report["warnings"] += [*weighed.warnings, *_shown_words(seen, cols, n_shown)]
     found = store.run(run_id)
     grader = next((g["name"] for g in found["graders"] if g["id"] == grader_id), None)
-    cells = _cells(columns["id"], measured)
+    cells = _cells(ids, measured)
     weights = None
     if report["weighted"]:
         weights = [weighed.weights.weight.tolist(), weighed.weights.stratum.tolist()]
@@ -267,8 +273,8 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
         "gold": gold or None,
         "criterion": criterion,
         "revision": revision,
-        "coverage": _coverage(columns["id"], labels, seen, bool(weighed.scope)),
-        "corrected": _corrected(columns["id"], measured, labels, weighed, ~seen),
+        "coverage": _coverage(ids, labels, seen, bool(weighed.scope)),
+        "corrected": _corrected(ids, measured, labels, weighed, ~seen),
         "weighting": {"words": weighed.words, "scope": weighed.scope, "n_shown": n_shown},
         "n_cells": {name: len(rows) for name, rows in cells.items()},
         "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
@@ -284,45 +290,79 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
     store.put_report(run_id, "trust", *at, orjson.dumps(report, option=orjson.OPT_NON_STR_KEYS))
 
 
-def trust_columns(columns: dict[str, list[Any]], truth: dict[int, dict]) -> TrustColumns:
-    """The store's columns and the gold by row id, as the arrays of a trust report."""
+class _Judged(NamedTuple):
+    """What a report reads of a run before any label: it changes with the verdicts only."""
+
+    ids: list[int]
+    columns: TrustColumns
+    """Without gold."""
+
+
+_KEPT = 2
+_judged: OrderedDict[tuple[Any, ...], _Judged] = OrderedDict()
+"""Of the runs measured last in this process: after a new label only its part is read again."""
+
+
+def _judged_rows(store: Store, run_id: int, grader_id: int, criterion: str) -> _Judged:
+    revision = store.verdict_revision(run_id)
+    key = (str(store.path), run_id, grader_id, criterion, revision)
+    found = _judged.get(key)
+    if found is None:
+        found = _read_judged(store.columns(run_id, grader_id, criterion))
+        _judged[key] = found
+        while len(_judged) > _KEPT:
+            _judged.popitem(last=False)
+    return found
+
+
+def _read_judged(columns: dict[str, list[Any]]) -> _Judged:
     tasks: dict[str, int] = {}
-    kinds: dict[str, int] = {}
     names: dict[str, int] = {}
     n = len(columns["id"])
-    gold = np.full(n, NO_VERDICT, dtype=np.int8)
-    kind = np.zeros(n, dtype=np.intp)
-    task = np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp)
-    people = []
-    for i, row_id in enumerate(columns["id"]):
-        row = truth.get(row_id)
-        votes = people_votes(row) if row is not None else None
-        if votes is not None:
-            people.append((int(task[i]), *votes))
-        if row is not None and row.get("gold_reward") is not None:
-            gold[i] = row["gold_reward"]
-            kind[i] = kinds.setdefault(row["gold_kind"], len(kinds))
     judge = np.array([NO_VERDICT if v is None else v for v in columns["verdict"]], dtype=np.int8)
     value = np.array([np.nan if v is None else v for v in columns["value"]], dtype=float)
-    return TrustColumns(
-        task=task,
-        tasks=list(tasks),
-        judge=judge,
-        fraction=np.where(judge == NO_VERDICT, value, np.nan),
-        gold=gold,
-        kind=kind,
-        kinds=list(kinds),
-        chars=np.array(columns["reply_chars"], dtype=np.int64),
-        judge_name=np.array(
-            [
-                -1 if not name else names.setdefault(name, len(names))
-                for name in columns["judge_name"]
-            ],
-            dtype=np.intp,
+    task = np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp)
+    return _Judged(
+        columns["id"],
+        TrustColumns(
+            task=task,
+            tasks=list(tasks),
+            judge=judge,
+            fraction=np.where(judge == NO_VERDICT, value, np.nan),
+            gold=np.full(n, NO_VERDICT, dtype=np.int8),
+            kind=np.zeros(n, dtype=np.intp),
+            kinds=[],
+            chars=np.array(columns["reply_chars"], dtype=np.int64),
+            judge_name=np.array(
+                [
+                    -1 if not name else names.setdefault(name, len(names))
+                    for name in columns["judge_name"]
+                ],
+                dtype=np.intp,
+            ),
+            judge_names=list(names),
+            people=[],
         ),
-        judge_names=list(names),
-        people=people,
     )
+
+
+def _with_gold(judged: _Judged, truth: dict[int, dict]) -> TrustColumns:
+    """The columns of a run with the gold of its rows, by row id."""
+    gold, kind = judged.columns.gold.copy(), judged.columns.kind.copy()
+    kinds: dict[str, int] = {}
+    people = []
+    ids = np.asarray(judged.ids, dtype=np.int64)
+    there = np.array(sorted(truth), dtype=np.int64)
+    there = there[np.isin(there, ids)]
+    for place, row_id in zip(np.searchsorted(ids, there).tolist(), there.tolist(), strict=True):
+        row = truth[row_id]
+        votes = people_votes(row)
+        if votes is not None:
+            people.append((int(judged.columns.task[place]), *votes))
+        if row.get("gold_reward") is not None:
+            gold[place] = row["gold_reward"]
+            kind[place] = kinds.setdefault(row["gold_kind"], len(kinds))
+    return replace(judged.columns, gold=gold, kind=kind, kinds=list(kinds), people=people)
 
 
 def _corrected(
