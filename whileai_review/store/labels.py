@@ -6,8 +6,9 @@ that the annotator has answered meanwhile (another tab, a stale screen) is refus
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ._base import Family, event, every, now, one, ready_run
@@ -263,17 +264,23 @@ class Labels(Family):
             )
 
     def gold_labels(
-        self, run: int | str, criterion: str, with_people: bool = False
+        self,
+        run: int | str,
+        criterion: str,
+        with_people: bool = False,
+        rows: Collection[int] | None = None,
     ) -> list[tuple[Any, ...]]:
         """What gold is derived from, of every current label on this criterion.
 
         Each is (row_id, verdict, annotator, kind, ts, chosen, unblinded_at, label id,
-        inclusion_p, queue_id). `with_people`: on the rows only that a person labelled.
+        inclusion_p, queue_id). `with_people`: on the rows only that a person labelled;
+        `rows`: of these rows only.
         """
         only = (
             "AND l.row_id IN (SELECT row_id FROM labels "
             "WHERE run_id=:run AND criterion=:criterion AND kind='human') "
         )
+        some = "AND l.row_id IN (SELECT value FROM json_each(:rows)) " if rows is not None else ""
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"]
             return [
@@ -282,8 +289,8 @@ class Labels(Family):
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
                     "l.unblinded_at, l.id, l.inclusion_p, l.queue_id "
                     f"FROM labels l {_CURRENT} WHERE l.run_id=:run "
-                    f"AND l.criterion=:criterion {only if with_people else ''}ORDER BY l.id",
-                    {"run": run_id, "criterion": criterion},
+                    f"AND l.criterion=:criterion {only if with_people else ''}{some}ORDER BY l.id",
+                    {"run": run_id, "criterion": criterion, "rows": json.dumps(list(rows or ()))},
                 )
             ]
 
@@ -332,6 +339,18 @@ class Labels(Family):
                 "SELECT max(id) FROM labels WHERE run_id=? AND criterion=?", (run_id, criterion)
             ).fetchone()
         return line[0] or 0
+
+    def rows_labelled_since(
+        self, run: int | str, criterion: str, after_id: int, limit: int
+    ) -> set[int]:
+        """Rows on which a label was given or taken back after a label; at most `limit`."""
+        with self._connections.read() as conn:
+            run_id = ready_run(conn, run)["id"]
+            lines = conn.execute(
+                "SELECT DISTINCT row_id FROM labels WHERE run_id=? AND criterion=? AND id>? LIMIT ?",
+                (run_id, criterion, after_id, limit),
+            )
+            return {line[0] for line in lines}
 
     def rows_by_label(self, run: int | str, criterion: str) -> dict[str, list[int]]:
         """Rows with a current label of each verdict, by anybody, on one criterion."""

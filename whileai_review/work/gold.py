@@ -27,8 +27,9 @@ class GoldLabels(NamedTuple):
 
     Attributes
     ----------
-    records : list of dict
-        For `attach_labels`: key (the row's id in the store), label, annotator, kind, ts.
+    records : dict
+        Row id -> records for `attach_labels`: key (the row's id in the store), label,
+        annotator, kind, ts.
     chosen : dict
         Row id -> how the row was chosen, of the rows in `records`.
     chances : dict
@@ -41,7 +42,7 @@ class GoldLabels(NamedTuple):
         these is in `records`.
     """
 
-    records: list[dict]
+    records: dict[int, list[dict]]
     chosen: dict[int, str]
     chances: dict[int, float | None]
     queues: dict[int, int | None]
@@ -75,10 +76,15 @@ def golds(store: Store, run: int | str, criterion: str) -> list[str]:
 
 def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) -> GoldLabels:
     """The labels of one gold that may enter an estimate, and those that may not."""
-    found = GoldLabels([], {}, {}, {}, set(), set(), set())
-    if gold is None:
-        return found
-    for label in store.gold_labels(run, criterion):
+    found = GoldLabels({}, {}, {}, {}, set(), set(), set())
+    if gold is not None:
+        sort_labels(found, store.gold_labels(run, criterion), gold)
+    return found
+
+
+def sort_labels(found: GoldLabels, labels: Iterable[tuple[Any, ...]], gold: str) -> None:
+    """Put labels, as `Store.gold_labels` has them, where they belong in `found`."""
+    for label in labels:
         row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _, chance, queue = label
         if not belongs(gold, annotator, kind):
             continue
@@ -91,7 +97,7 @@ def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) 
         else:
             found.chosen[row_id], found.chances[row_id] = chosen, chance
             found.queues[row_id] = queue
-            found.records.append(
+            found.records.setdefault(row_id, []).append(
                 {
                     "key": str(row_id),
                     "label": _ZERO_ONE[verdict],
@@ -100,7 +106,15 @@ def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) 
                     "ts": ts,
                 }
             )
-    return found
+
+
+def forget_rows(found: GoldLabels, rows: Iterable[int]) -> None:
+    """Take the labels of these rows out of `found`."""
+    for row_id in rows:
+        for by_row in (found.records, found.chosen, found.chances, found.queues):
+            by_row.pop(row_id, None)  # type: ignore[attr-defined]
+        for some in (found.unclear, found.picked, found.unblinded):
+            some.discard(row_id)
 
 
 def _unweighable(chosen: str, chance: float | None, queue: int | None) -> bool:
@@ -118,6 +132,11 @@ def _unweighable(chosen: str, chance: float | None, queue: int | None) -> bool:
 def attach(rows: Sequence[dict], records: Iterable[dict]) -> dict[str, Any]:
     """Attach gold to rows that carry their store id as ``rollout_id``; the spec's report."""
     return attach_labels(rows, list(records))[1]
+
+
+def gold_of_labels(labels: GoldLabels) -> dict[int, dict]:
+    """Row id -> its gold, of every row in `labels`."""
+    return gold_by_row([record for of_row in labels.records.values() for record in of_row])
 
 
 def gold_by_row(records: Sequence[dict]) -> dict[int, dict]:

@@ -9,7 +9,7 @@ from typing import Any
 from whileai_review import load, rows
 from whileai_review.score.labels import attach_labels
 from whileai_review.store import RefusedError, Store, utc
-from whileai_review.work.gold import IMPORT, gold_by_row, gold_labels
+from whileai_review.work.gold import IMPORT, gold_labels, gold_of_labels
 from whileai_review.work.measuring import measured_as
 
 _WORDS = {"pass": 1, "fail": 0}
@@ -207,7 +207,7 @@ def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
     run_id, grader_id, gold, criterion = measured_as(store, run)
     grader = next((g for g in store.run(run_id)["graders"] if g["id"] == grader_id), None)
     labels = gold_labels(store, run_id, gold or None, criterion)
-    truth = gold_by_row(labels.records)
+    truth = gold_of_labels(labels)
     columns = store.columns(run_id, grader_id, criterion)
     verdicts = {
         row_id: (columns["value"][n], columns["verdict"][n], columns["judge_name"][n])

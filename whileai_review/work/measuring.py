@@ -7,10 +7,9 @@ command that asks again reads it. Runs of many rows are computed in the process 
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -18,14 +17,14 @@ import orjson
 from whileai_review import __version__
 from whileai_review.report import count, plural
 from whileai_review.resample import task_cells
-from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes, people_votes
+from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes
 from whileai_review.score.agreement import task_share
 from whileai_review.score.corrected import corrected_from_columns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
 from whileai_review.score.weighted import OUTSIDE, complement, weighted_measures
 from whileai_review.store import NotFoundError, Store, field_text, open_store
-from whileai_review.work import pool
-from whileai_review.work.gold import GoldLabels, gold_by_row, gold_labels, golds
+from whileai_review.work import judged, pool
+from whileai_review.work.gold import GoldLabels, golds
 from whileai_review.work.headlines import interim_headline, interim_words, trust_headline
 from whileai_review.work.weighing import Weighing, chance_of, weigh
 
@@ -181,8 +180,8 @@ def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
     """Measure and keep both reports, in the pool; `revision` tells two calls apart."""
     gc.disable()  # no cycles here, and looking for them among a million parts costs a third
     try:
-        with open_store(path, create=False) as store:
-            _compute(store, key)
+        with open_store(path, create=False) as store, judged.lock:
+            _compute(store, key, keep=True)
     finally:
         gc.enable()
 
@@ -244,13 +243,10 @@ def _revision(store: Store, run_id: int, criterion: str) -> str:
     return f"{__version__}/{store.label_revision(run_id, criterion)}/{verdicts}"
 
 
-def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
+def _compute(store: Store, key: tuple[int, int, str, str], keep: bool = False) -> None:
     run_id, grader_id, gold, criterion = key
     revision = _revision(store, run_id, criterion)
-    labels = gold_labels(store, run_id, gold or None, criterion)
-    judged = _judged_rows(store, run_id, grader_id, criterion)
-    ids = judged.ids
-    cols = _with_gold(judged, gold_by_row(labels.records))
+    ids, cols, labels = judged.measured_rows(store, key, keep)
     seen = _seen_tasks(store, run_id, grader_id, ids, cols)
     n_shown = int((seen & (cols.gold >= 0)).sum())
     measured = cols
@@ -288,81 +284,6 @@ def _compute(store: Store, key: tuple[int, int, str, str]) -> None:
     store.put_report(run_id, "cells", *at, orjson.dumps(cells))
     store.put_report(run_id, "weights", *at, orjson.dumps(weights))
     store.put_report(run_id, "trust", *at, orjson.dumps(report, option=orjson.OPT_NON_STR_KEYS))
-
-
-class _Judged(NamedTuple):
-    """What a report reads of a run before any label: it changes with the verdicts only."""
-
-    ids: list[int]
-    columns: TrustColumns
-    """Without gold."""
-
-
-_KEPT = 2
-_judged: OrderedDict[tuple[Any, ...], _Judged] = OrderedDict()
-"""Of the runs measured last in this process: after a new label only its part is read again."""
-
-
-def _judged_rows(store: Store, run_id: int, grader_id: int, criterion: str) -> _Judged:
-    revision = store.verdict_revision(run_id)
-    key = (str(store.path), run_id, grader_id, criterion, revision)
-    found = _judged.get(key)
-    if found is None:
-        found = _read_judged(store.columns(run_id, grader_id, criterion))
-        _judged[key] = found
-        while len(_judged) > _KEPT:
-            _judged.popitem(last=False)
-    return found
-
-
-def _read_judged(columns: dict[str, list[Any]]) -> _Judged:
-    tasks: dict[str, int] = {}
-    names: dict[str, int] = {}
-    n = len(columns["id"])
-    judge = np.array([NO_VERDICT if v is None else v for v in columns["verdict"]], dtype=np.int8)
-    value = np.array([np.nan if v is None else v for v in columns["value"]], dtype=float)
-    task = np.array([tasks.setdefault(t, len(tasks)) for t in columns["task"]], dtype=np.intp)
-    return _Judged(
-        columns["id"],
-        TrustColumns(
-            task=task,
-            tasks=list(tasks),
-            judge=judge,
-            fraction=np.where(judge == NO_VERDICT, value, np.nan),
-            gold=np.full(n, NO_VERDICT, dtype=np.int8),
-            kind=np.zeros(n, dtype=np.intp),
-            kinds=[],
-            chars=np.array(columns["reply_chars"], dtype=np.int64),
-            judge_name=np.array(
-                [
-                    -1 if not name else names.setdefault(name, len(names))
-                    for name in columns["judge_name"]
-                ],
-                dtype=np.intp,
-            ),
-            judge_names=list(names),
-            people=[],
-        ),
-    )
-
-
-def _with_gold(judged: _Judged, truth: dict[int, dict]) -> TrustColumns:
-    """The columns of a run with the gold of its rows, by row id."""
-    gold, kind = judged.columns.gold.copy(), judged.columns.kind.copy()
-    kinds: dict[str, int] = {}
-    people = []
-    ids = np.asarray(judged.ids, dtype=np.int64)
-    there = np.array(sorted(truth), dtype=np.int64)
-    there = there[np.isin(there, ids)]
-    for place, row_id in zip(np.searchsorted(ids, there).tolist(), there.tolist(), strict=True):
-        row = truth[row_id]
-        votes = people_votes(row)
-        if votes is not None:
-            people.append((int(judged.columns.task[place]), *votes))
-        if row.get("gold_reward") is not None:
-            gold[place] = row["gold_reward"]
-            kind[place] = kinds.setdefault(row["gold_kind"], len(kinds))
-    return replace(judged.columns, gold=gold, kind=kind, kinds=list(kinds), people=people)
 
 
 def _corrected(

@@ -10,7 +10,7 @@ from whileai_review.intervals import wilson
 from whileai_review.score._claims import claimed_actions
 from whileai_review.store import Store, open_store
 from whileai_review.work import pool
-from whileai_review.work.gold import gold_by_row, gold_labels
+from whileai_review.work.gold import gold_labels, gold_of_labels
 from whileai_review.work.measuring import cell_rows, measured_as
 
 MOST_ROWS = 2_000
@@ -59,7 +59,7 @@ def review_result(store: Store, queue_id: int) -> dict:
     run_id, criterion = queue["run_id"], queue["criterion"]
     rows = store.queue_row_ids(queue_id)
     answers = _answers(store, run_id, criterion, queue_id)
-    truth = gold_by_row(gold_labels(store, run_id, queue["gold"], criterion).records)
+    truth = gold_of_labels(gold_labels(store, run_id, queue["gold"], criterion))
     columns = store.columns(run_id, queue["grader_id"], criterion)
     judged = dict(zip(columns["id"], columns["verdict"], strict=True))
     counts = dict.fromkeys(("judge_wrong", "gold_wrong", "both_right", "both_wrong", "unclear"), 0)
