@@ -13,6 +13,7 @@ st.navigation(
         st.Page("pages/label.py", title="Label", url_path="label"),
         st.Page("pages/queue.py", title="Queue", url_path="queue"),
         st.Page("pages/rows.py", title="Rows", url_path="rows"),
+        st.Page("pages/codes.py", title="Codes", url_path="codes"),
         st.Page("pages/trust.py", title="Trust", url_path="trust"),
     ],
     position="top",

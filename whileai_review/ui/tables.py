@@ -90,7 +90,7 @@ def struck(text: str) -> Markup:
     return Markup(f"<s>{html_text(text)}</s>")
 
 
-def link(text: str, page: str, **params: object) -> Markup:
+def link(text: str, page: str, /, **params: object) -> Markup:
     """Return a link to a page of the app with these parameters.
 
     Examples
