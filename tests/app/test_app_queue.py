@@ -159,6 +159,32 @@ def test_causes_are_typed_once_and_then_stand_on_a_button(store):
     assert [f["row_id"] for f in store.findings(run, "cause")] == ids[:2]
 
 
+def test_a_merged_cause_is_one_button_and_one_count(store):
+    run, row = store.runs()[0]["id"], false_passes(store)[0]
+    store.add_finding(row, "cause", "Ana", code="a")
+    store.add_finding(row, "cause", "ben", code="b")
+    a, b = (code["id"] for code in store.codes())
+    store.merge_codes([a], b, "Ana")
+    at = queue_page(row=row)
+    drops = [each for each in at.button if (each.key or "").startswith("drop_")]
+    assert [each.label for each in drops] == ["b ×"]
+    assert 'wr-num">1<' in words(at)
+    drops[0].click().run()
+    assert store.findings(run, "cause") == []
+
+
+def test_a_note_is_kept_on_the_row_and_shown_as_text(store):
+    run, row = store.runs()[0]["id"], false_passes(store)[0]
+    at = queue_page(row=row)
+    at.text_area(key=f"wr_note_{row}").set_value("  ![t](http://x) <b>\n")
+    at.button(key=f"wr_note_{row}_keep").click().run()
+    assert [f["note"] for f in store.findings(run, "note")] == ["![t](http://x) <b>"]
+    assert "Ana: ![t](http://x) &lt;b&gt;" in words(at)
+    assert at.text_area(key=f"wr_note_{row}").value == ""
+    at.button(key=f"wr_note_{row}_keep").click().run()  # nothing is no note
+    assert len(store.findings(run, "note")) == 1
+
+
 def test_causes_are_counted_with_what_was_read_and_without_a_share(store):
     ids = false_passes(store)
     for row_id in ids[:3]:

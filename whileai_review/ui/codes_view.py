@@ -244,13 +244,13 @@ def basis_words(counted: Mapping[str, Any], of: str, tasks: int) -> list[str]:
     picked = counted["n"] - counted["n_drawn"]
     if of == "all" and picked:
         lines.append(
-            f"{count(picked)} of these rows were not drawn, or not answered blind: the shares "
+            f"{count(picked)} of these rows {'was' if picked == 1 else 'were'} not drawn, or not answered blind: the shares "
             "are of what was read, and no estimate of the run."
         )
     if counted["n_open_rows"]:
+        has = "has" if counted["n_open_rows"] == 1 else "have"
         lines.append(
-            f"{plural(counted['n_open_rows'], 'row')} of them still "
-            f"{'has' if counted['n_open_rows'] == 1 else 'have'} a note without a code: "
+            f"{count(counted['n_open_rows'])} of these rows still {has} a note without a code: "
             "shares can only rise."
         )
     return lines
@@ -266,8 +266,8 @@ def saturation_words(said: Mapping[str, Any]) -> str:
     share = said["bringing"]
     bounds = wider(share["ci95"], share["ci95_tasks"])
     return (
-        f"Of the last {said['last']} coded rows ({plural(share['n_tasks'], 'task')}), "
-        f"{count(share['k'])} brought a new code {interval_percent(bounds)}%. {once}"
+        f"{count(share['k'])} of the last {said['last']} coded rows brought a new code, "
+        f"95% {interval_percent(bounds)}%, {plural(share['n_tasks'], 'task')}. {once}"
     )
 
 

@@ -20,7 +20,7 @@ from whileai_review.ui.follow import follow
 from whileai_review.ui.headline import show_headline
 from whileai_review.ui.pickers import Picked, known_reader, number_param, select, set_params
 from whileai_review.ui.tables import Column, show_table
-from whileai_review.ui.text import plain, visible
+from whileai_review.ui.text import cut, plain, visible
 from whileai_review.ui.transcript import show_record
 from whileai_review.work.headlines import claim_words
 
@@ -265,11 +265,11 @@ def _bar(store: Store, run_id: int, found: Found, row_id: int, reader: str) -> N
         _step_button("Next", "J", _neighbour(found.ids, row_id, 1), row_id)
         if row_id in found.ids:
             st.text(f"{found.ids.index(row_id) + 1:,} of {len(found.ids):,}", width="content")
-        for cause in mine:
+        for cause, findings in _by_code(mine).items():
             st.button(
-                f"{plain(cause['code'])} ×",
-                key=f"drop_{cause['id']}",
-                on_click=partial(_drop_cause, store, cause["id"], reader),
+                f"{plain(cause)} ×",
+                key=f"drop_{findings[0]}",
+                on_click=partial(_drop_cause, store, findings, reader),
                 help="Take this cause off the row",
             )
         _cause_box(store, run_id, row_id, reader)
@@ -283,6 +283,37 @@ def _bar(store: Store, run_id: int, found: Found, row_id: int, reader: str) -> N
                 type="tertiary",
                 on_click=partial(_add_cause, store, row_id, name, reader),
             )
+        with st.popover("Note"):
+            _notes(store, row_id, reader)
+
+
+def _by_code(causes: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Cause -> its findings on the row: several people may have found it, or codes were merged."""
+    found: dict[str, list[int]] = {}
+    for cause in causes:
+        found.setdefault(cause["code"], []).append(cause["id"])
+    return found
+
+
+def _notes(store: Store, row_id: int, reader: str) -> None:
+    """What was noted on the row in the Queue, and a box for a note; codes come later, on Codes."""
+    for text in store.note_texts([("row", row_id)])["row", row_id]:
+        quiet(f"{cut(text['by'], 40).text}: {text['text']}")
+    key = f"wr_note_{row_id}"
+    st.text_area("Note on this row", key=key, height=80)
+
+    def keep() -> None:
+        note = st.session_state[key].strip()
+        if not note:
+            return
+        try:
+            store.add_finding(row_id, "note", reader, note=note)
+        except StoreError as error:
+            st.toast(plain(str(error)))
+        else:
+            st.session_state[key] = ""
+
+    st.button("Keep the note", key=f"{key}_keep", on_click=keep)
 
 
 def _step_button(label: str, key: str, to: int | None, row_id: int) -> None:
@@ -334,8 +365,9 @@ def _add_cause(store: Store, row_id: int, code: str, reader: str) -> None:
         st.toast(plain(str(error)))
 
 
-def _drop_cause(store: Store, finding: int, reader: str) -> None:
+def _drop_cause(store: Store, findings: Sequence[int], reader: str) -> None:
     try:
-        store.withdraw_finding(finding, reader)
+        for finding in findings:
+            store.withdraw_finding(finding, reader)
     except StoreError as error:
         st.toast(plain(str(error)))
