@@ -173,6 +173,17 @@ def test_what_was_merged_the_wrong_way_round_is_renamed_and_undone(fresh_db, run
     assert codes_of(fresh_db, run) == {notes[0]: {"good name"}, notes[1]: {"bad"}}
 
 
+def test_a_name_that_nobody_uses_any_more_is_free(fresh_db, run, ids):
+    (note,) = noted(fresh_db, ids, 1)
+    fresh_db.give_code(run["id"], [note], "a", "ana")
+    fresh_db.rename_code(id_of(fresh_db, "a"), "b", "ana")
+    fresh_db.give_code(run["id"], [note], "a", "ana")  # by mistake, and undone
+    fresh_db.undo_code_change(fresh_db.code_changes(run["id"])[0]["id"], "ana")
+    fresh_db.undo_code_change(fresh_db.code_changes(run["id"])[1]["id"], "ana")
+    assert codes_of(fresh_db, run) == {note: {"a"}}
+    assert [c["name"] for c in fresh_db.codes()] == ["a"]
+
+
 def test_splitting_moves_the_selected_notes_and_leaves_the_rest(fresh_db, run, ids):
     notes = noted(fresh_db, ids, 4)
     fresh_db.give_code(run["id"], notes[:3], "vague", "ana")
@@ -355,7 +366,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ACTS)
 def test_any_sequence_leaves_what_a_simple_model_says_and_every_note(make_static, acts):
     """The model: note -> names, and a stack of what it was before each change."""
@@ -425,7 +436,9 @@ def _act(store, run, model, what, name, other, chosen, before):
             return None
         assert store.merge_codes([at["id"]], into["id"], "ben") == 1
         return _with(model, [n for n in model if own in model[n]], add=into["name"], drop=own)
-    if known.get(said, own) != own:
+    held = (also | live).get(said, at)
+    in_use = said in also or held["also"] or any(held["name"] in names for names in model.values())
+    if held["name"] != own and in_use:
         return _refused(store.rename_code, at["id"], other, "ben")
     renamed = store.rename_code(at["id"], other, "ben")
     if renamed == own:

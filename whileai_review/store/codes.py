@@ -143,10 +143,8 @@ class Codes(Family):
                 raise RefusedError(
                     f"Not saved: “{seen}” was renamed “{code['name']}” meanwhile. Look again."
                 )
-            alias = _alias_or_free(conn, code, name)
-            _set_name(conn, code, name, alias)
-            _write_down(conn, by, "rename", None, id=code_id, name=code["name"], to=name,
-                        alias=alias["id"] if alias else None)  # fmt: skip
+            took = _take_name(conn, code, name)
+            _write_down(conn, by, "rename", None, id=code_id, name=code["name"], to=name, **took)
         return name
 
     def merge_codes(self, code_ids: Sequence[int], into: int, by: str) -> int:
@@ -257,33 +255,46 @@ def _merged_by(conn: sqlite3.Connection, code_id: int) -> str:
     return ""
 
 
-def _alias_or_free(conn: sqlite3.Connection, code: dict, name: str) -> dict | None:
-    """The code whose name is wanted and that was merged into this one; None when it is free.
+def _take_name(conn: sqlite3.Connection, code: dict, name: str) -> dict[str, Any]:
+    """Give a code this name, where no other code that is in use has it.
 
-    Two codes that were merged the wrong way round are renamed by changing names with each other.
+    A code that was merged into this one, or that nobody uses, changes names with it: so two that
+    were merged the wrong way round can be renamed. Returns ``alias``, the code that did, and
+    ``absorbed``, the unused ones that count as this code from now on.
     """
-    roots, alias = code_roots(conn), None
+    roots, alias, absorbed = code_roots(conn), None, []
     for other in same_name(conn, name):
         if other["id"] == code["id"]:
             continue
         if roots[other["id"]] != code["id"]:
-            held = code_names(conn)[other["id"]]
-            known = "" if held == other["name"] else f" as “{other['name']}”"
-            raise RefusedError(
-                f"There is a code “{held}”{known} already. Merge the two, or take another name."
-            )
+            if other["merged_into"] is not None or _in_use(conn, other["id"]):
+                held = code_names(conn)[other["id"]]
+                known = "" if held == other["name"] else f" as “{other['name']}”"
+                raise RefusedError(
+                    f"There is a code “{held}”{known} already. Merge the two, or take another name."
+                )
+            absorbed.append(other["id"])
         if other["name"] == name:
-            alias = other
-    return alias
-
-
-def _set_name(conn: sqlite3.Connection, code: dict, name: str, alias: dict | None) -> None:
+            alias = other["id"]
+    conn.executemany(
+        "UPDATE codes SET merged_into=? WHERE id=?", [(code["id"], each) for each in absorbed]
+    )
     rename = "UPDATE codes SET name=? WHERE id=?"
     if alias is not None:
-        conn.execute(rename, (f"\x00{alias['id']}", alias["id"]))  # names are unique
+        conn.execute(rename, (f"\x00{alias}", alias))  # names are unique
     conn.execute(rename, (name, code["id"]))
     if alias is not None:
-        conn.execute(rename, (code["name"], alias["id"]))
+        conn.execute(rename, (code["name"], alias))
+    return {"alias": alias, "absorbed": absorbed}
+
+
+def _in_use(conn: sqlite3.Connection, code_id: int) -> bool:
+    """Whether a note has the code, or another one was merged into it."""
+    sql = (
+        f"SELECT 1 FROM findings f WHERE f.code_id=? AND {STANDS} "
+        "UNION ALL SELECT 1 FROM codes WHERE merged_into=? LIMIT 1"
+    )
+    return conn.execute(sql, (code_id, code_id)).fetchone() is not None
 
 
 def _places(conn: sqlite3.Connection, run_id: int, notes: Sequence[Note]) -> list[dict]:
@@ -397,10 +408,10 @@ def _undo_rename(conn: sqlite3.Connection, said: dict, by: str) -> tuple[int, in
     code = _code(conn, said["id"])
     if code["name"] != said["to"]:
         raise RefusedError(f"“{said['to']}” was renamed “{code['name']}” since. Undo that first.")
-    alias = _alias_or_free(conn, code, said["name"])
-    if said["alias"] != (alias["id"] if alias else None):
-        raise RefusedError("What was merged into this code has changed since. Undo that first.")
-    _set_name(conn, code, said["name"], alias)
+    _take_name(conn, code, said["name"])
+    conn.executemany(
+        "UPDATE codes SET merged_into=NULL WHERE id=?", [(each,) for each in said["absorbed"]]
+    )
     return 1, 0
 
 
