@@ -54,6 +54,7 @@ MOST_QUEUED = 5_000
 """Rows that one click puts on a queue."""
 
 TOGETHER = "together"
+FIRST_SEARCH = "Every row is read once to make this run searchable; later searches take no time"
 SEARCH_HELP = (
     "Finds rows in which all words stand, in any order; a word finds what begins with it. "
     "“words in quotes” stand as they are, -word must not be there, reply:word looks in one place "
@@ -107,7 +108,9 @@ def find(store: Store, picked: Picked) -> work.Found | None:
     """Find the rows of the address; None, with one line that says why, when that can't be."""
     run_id, grader, gold, criterion = picked.key
     try:
-        with st.spinner("Looking", show_time=True):
+        ready = work.begin_index(store, run_id)
+        words = "Looking" if ready or not param("q") else FIRST_SEARCH
+        with st.spinner(words, show_time=True):
             return work.find_rows(
                 store,
                 run_id,
@@ -407,13 +410,14 @@ def _acts(store: Store, picked: Picked, found: work.Found, chosen: list[int]) ->
     with st.container(horizontal=True, gap="small"):
         if chosen:
             _queue_button(store, picked, f"Label the {plural(len(chosen), 'chosen row')}", chosen)
+        elif _on():
+            words = "this row" if n == 1 else f"these {plural(n, 'row')}"
+            first = f"the first {plural(n, 'row')}"
+            words = words if n == found.total and found.exact else first
+            _queue_button(store, picked, f"Label {words}", None)
         else:
-            words = (
-                f"Label these {plural(n, 'row')}"
-                if n == found.total
-                else (f"Label the first {plural(n, 'row')}")
-            )
-            _queue_button(store, picked, words, None)
+            quiet("Choose rows, or filter the list, to put them on a queue.")
+            return
         cell = param("cell")
         if cell in ("fp", "fn", "disagree"):
             said = {"run": str(picked.run["id"]), "cell": cell}

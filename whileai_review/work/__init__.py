@@ -7,7 +7,7 @@
 - read: `claims`, `review_result`
 - code: `code_counts`, `code_slices`, `note_list`, `reason_list`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
-- find: `find_rows`, `Filters`, `columns_of`, `task_rows`, `picked_queue`
+- find: `find_rows`, `begin_index`, `Filters`, `columns_of`, `task_rows`, `picked_queue`
 - take out: `export_labels`
 """
 
@@ -40,6 +40,7 @@ from whileai_review.work.measuring import cell_rows, settings, slices, trust
 from whileai_review.work.overview import overview
 from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
+from whileai_review.work.searching import begin_index
 from whileai_review.work.slicing import found_slices
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Found",
     "NeedsMappingError",
     "answer",
+    "begin_index",
     "binding_of",
     "carry_labels",
     "cell_rows",

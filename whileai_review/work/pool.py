@@ -78,6 +78,16 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
         raise KilledError("computed this") from None
 
 
+def begin(function: Callable[..., Any], *arguments: Any) -> None:
+    """Call `function` in the pool and go on; `run` with the same arguments then waits for it.
+
+    Where no pool is nothing is begun. What goes wrong is met by whoever runs it later.
+    """
+    if _enabled:
+        key = (function.__module__, function.__qualname__, *map(str, arguments))
+        _future(key, function, arguments)
+
+
 def ahead(function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
     """Iterate ``function(*arguments)`` in a process of its own, a few items ahead.
 

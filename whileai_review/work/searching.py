@@ -41,6 +41,16 @@ def index_text(store: Store, run: int | str) -> None:
             store.index_texts(found["id"], what, done.get(what, 0), notes[-1][0], texts)
 
 
+def begin_index(store: Store, run: int | str) -> bool:
+    """Begin to index a run of many rows while nobody waits; whether its rows are all indexed."""
+    found = store.run(run)
+    if store.indexed(found["id"]).get("rows", 0) >= (found["last_id"] or 0):
+        return True
+    if found["n_rows"] > pool.ROWS:
+        pool.begin(build, str(store.path), found["id"], store.verdict_revision(found["id"]))
+    return False
+
+
 def build(path: str, run_id: int, revision: int) -> None:
     """Build an index in the pool; `revision` tells two calls apart."""
     with open_store(path, create=False) as store:
