@@ -113,7 +113,8 @@ def find_rows(
     if by_task:
         task = _column(store, run_id, "task", "")["codes"]
         places = places[np.argsort(task[places], kind="stable")]
-    start = (max(1, page) - 1) * size
+    last = max(1, -(-len(places) // size))  # a page behind the last one is the last one
+    start = (min(max(1, page), last) - 1) * size
     return Found(ids[places[start : start + size]].tolist(), len(places), exact, len(waiting))
 
 
