@@ -341,7 +341,7 @@ def _coin(n: int) -> np.ndarray:
     return np.exp(logs - n * log(2))
 
 
-def confidence_sequence(k: int, n: int, alpha: float = 1 - LEVEL) -> Interval | None:
+def confidence_sequence(k: float, n: float, alpha: float = 1 - LEVEL) -> Interval | None:
     """Bounds of a share that may be looked at after every label, as long as one likes.
 
     Holds with a chance of at least ``1 - alpha`` at all n together: a fixed interval that is
@@ -350,8 +350,9 @@ def confidence_sequence(k: int, n: int, alpha: float = 1 - LEVEL) -> Interval | 
 
     Parameters
     ----------
-    k, n : int
-        Successes and trials so far, ``0 <= k <= n``; None for no trial.
+    k, n : float
+        Successes and trials so far, ``0 <= k <= n``; None for no trial. Not whole where rows
+        count as fewer (`whileai_review.score.planning.always_valid`).
 
     References
     ----------

@@ -22,7 +22,7 @@ BILLING = Path(__file__).parents[1] / "conformance" / "rows" / "billing.jsonl"
 KEYS = {
     *("ok", "state", "state_reason", "n_rows", "n_labeled", "n_tasks", "gold_kind"),
     *("gold_degenerate", "floors", "skipped", "agreement", "tpr", "tnr", "j", "reward_in_error"),
-    *("judge_fail_right", "baseline", "kappa_of_a_good_judge", "plan"),
+    *("judge_fail_right", "baseline", "kappa_of_a_good_judge", "plan", "always_valid"),
     *("person_against_rule", "held_out_halves"),
     *(
         "people",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from whileai_review.score.agreement import (
     task_share,
 )
 from whileai_review.score.people import people_agreement
-from whileai_review.score.planning import Plan, plan_from_tasks
+from whileai_review.score.planning import Plan, always_valid, plan_from_tasks, plan_in_run
 from whileai_review.score.weighted import OUTSIDE, Weights, weighted_measures, with_weights
 
 EXAMPLES = 5
@@ -91,7 +92,8 @@ def trust_numbers(
         "agreement": agreement,
         **_rates(columns),
         "baseline": _baseline(columns.per_task),
-        "plan": _plan(columns.per_task, min_agreement),
+        "plan": _plan(columns, min_agreement),
+        "always_valid": _always_valid(columns.per_task),
         "kappa_of_a_good_judge": kappa_at(agreement["gold_pass_rate"]),
         "person_against_rule": agreement["person_against_rule"],
         "people": people_agreement(np.array(columns.people, dtype=np.int64).reshape(-1, 3)),
@@ -112,6 +114,7 @@ def trust_numbers(
     }
     if found["weighted"]:
         found = with_weights(found, found["weighted"])
+        found["always_valid"] |= {"value": None, "ci95": None}  # for rows of equal chances only
         agreement = found["agreement"]
     flagged = _flag_lines(found)
     found["warnings"] = [*agreement["warnings"], *flagged, *_notice_lines(found)]
@@ -139,7 +142,7 @@ def _weighted(
     agreement = found["agreement"]
     hopeless = agreement["ci95"] is not None and agreement["ci95"][1] < floor
     # A plan is for labels of rows drawn with equal chances: of these it knows nothing.
-    plan = Plan(None, None, hopeless)._asdict()
+    plan = Plan(None, None, hopeless)._asdict() | dict.fromkeys(_PLAN_OF_RUN)
     return found | {"n_outside": weights.n_outside, "plan": plan}
 
 
@@ -198,10 +201,44 @@ def _baseline(per_task: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _plan(per_task: np.ndarray, floor: float) -> dict[str, Any]:
-    """Labels that are missing until the agreement can reach its floor."""
-    right = per_task[:, 0] + per_task[:, 3]
-    return plan_from_tasks(right, per_task.sum(axis=1), floor)._asdict()
+def _plan(columns: TrustColumns, floor: float) -> dict[str, Any]:
+    """Labels and tasks that are missing until the agreement can reach its floor.
+
+    ``here``: what this run's own rows can still give (`RunPlan`); None when none is left.
+    """
+    per_task = columns.per_task
+    right, sizes = per_task[:, 0] + per_task[:, 3], per_task.sum(axis=1)
+    plan = plan_from_tasks(right, sizes, floor)
+    n, tasks = int(sizes.sum()), int(np.count_nonzero(sizes))
+    found: dict[str, Any] = plan._asdict()
+    for name in ("if_it_holds", "for_power"):  # tasks grow as rows do
+        more = found[name]
+        found[f"tasks_{name}"] = None if more is None else ceil(tasks * (n + more) / n)
+    left = (columns.judge >= 0) & (columns.gold < 0)
+    found["here"] = None
+    if left.any():
+        there = np.zeros(len(per_task), dtype=bool)
+        there[columns.task[left]] = True
+        there |= sizes > 0
+        here = plan_in_run(right[there], sizes[there], int(left.sum()), floor)
+        found["here"] = here._asdict()
+    return found
+
+
+_PLAN_OF_RUN = ("tasks_if_it_holds", "tasks_for_power", "here")
+
+
+def _always_valid(per_task: np.ndarray) -> dict[str, Any]:
+    """The agreement's bounds that hold at every look, however often somebody looks."""
+    right, sizes = per_task[:, 0] + per_task[:, 3], per_task.sum(axis=1)
+    found = always_valid(right, sizes)
+    n = int(sizes.sum())
+    return {
+        "value": int(right.sum()) / n if n else None,
+        "ci95": None if found is None else tuple(found),
+        "n": n,
+        "n_tasks": int(np.count_nonzero(sizes)),
+    }
 
 
 def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
