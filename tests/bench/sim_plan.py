@@ -92,8 +92,8 @@ def power_of_plan(
 ) -> tuple[float | None, int | None]:
     """How often a study of the planned size passes, and the labels of the plan.
 
-    The plan is made from a first round whose share is the true one, so that the plan is tried
-    and not the luck of the first labels; the study follows it, one row of each task first.
+    The plan is made from first labels whose share is the true one, so that the plan is tried and
+    not their luck; the study goes on from them as it says, one row of each task first.
     """
     rng = np.random.default_rng([seed, n_tasks, int(100 * icc), int(100 * share)])
     s = np.zeros(n_tasks, dtype=int)
@@ -112,22 +112,19 @@ def power_of_plan(
     plan = plan_in_run(s, m, n_tasks * size - int(m.sum()), FLOOR)
     if plan.for_power is None:
         return None, None
-    passed = 0
+    passed, icc = 0, plan.icc if icc else 0.0  # as alike as the first labels were
     for _ in range(draws):
-        true = shares(rng, n_tasks, icc, share)
-        first = np.where(m > 0, rng.binomial(m, true), 0)
-        rows = m.copy()
-        place = np.r_[np.flatnonzero(m == 0), rng.permutation(n_tasks)] if icc else None
-        free = order_of(rng, n_tasks, size, "rounds") if place is None else place
-        left = plan.for_power
+        if icc:  # what the labels so far say of their tasks
+            spread = (1 - icc) / icc
+            true = rng.beta(share * spread + s, (1 - share) * spread + m - s)
+        else:
+            true = np.full(n_tasks, share)
+        rows, left = m.copy(), plan.for_power
         while left:
-            for task in free:
-                if left and rows[task] < size and rows[task] == rows[rows < size].min():
-                    rows[task] += 1
-                    left -= 1
-            free = rng.permutation(n_tasks)
-        agreeing = first + rng.binomial(rows - m, true)
-        passed += gate_passes(agreeing, rows)
+            fewest = rng.permutation(np.flatnonzero(rows == rows[rows < size].min()))[:left]
+            rows[fewest] += 1
+            left -= len(fewest)
+        passed += gate_passes(s + rng.binomial(rows - m, true), rows)
     return passed / draws, int(m.sum()) + plan.for_power
 
 

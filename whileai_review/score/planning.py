@@ -346,7 +346,7 @@ def always_valid(successes: np.ndarray, sizes: np.ndarray) -> Interval | None:
     if not n:
         return None
     worth = n * n / int(m @ m)
-    return confidence_sequence(min(k * worth / n, worth), worth)
+    return confidence_sequence(worth if k == n else k * worth / n, worth)
 
 
 def chance_with_looks(
