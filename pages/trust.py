@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from whileai_review.ui import trust_certificate, trust_export, trust_slices
+from whileai_review.ui import trust_certificate, trust_export, trust_plan, trust_slices
 from whileai_review.ui import trust_view as view
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
@@ -20,6 +20,7 @@ with page_of_store() as store:
     view.show_next_act(store, report)
     view.show_coverage(report)
     view.show_interim(store, report, hidden)
+    trust_plan.show_plan(store, report, hidden)
     if not hidden:
         trust_export.show_export(store, picked, report)
     if not hidden and report["agreement"]["n"]:

@@ -284,6 +284,7 @@ def trust_command(
     else:
         with _open(db, create=False) as store:
             report = work.trust(store, source, grader, gold, criterion)
+            work.note_look(store, report, "command line")
             if html_file is not None:
                 page = trust_html(store, source, grader, gold, criterion)
                 _write_whole([page.encode()], html_file)
@@ -293,6 +294,8 @@ def trust_command(
         if "headline" in report:
             head = report["headline"]
             click.echo(f"{head['word']}. {head['bold']}\n{head['grey']}\n")
+        if report.get("verdict_lines"):
+            click.echo("\n".join([*report["verdict_lines"], ""]))
         click.echo(report.get("text") or str(report))
     ctx.exit(EXIT[report["state"]])
 

@@ -142,7 +142,9 @@ def main() -> None:
                 ours, naive = false_passes(asked.draws, n_tasks, size, icc, asked.seed)
                 print(f"| {n_tasks} x {size} | {icc} | {ours:.1%} | {naive:.1%} |", flush=True)
     if asked.only in (None, "ever"):
-        print("\n| tasks x rollouts | ICC | order | always valid, ever wrong | fixed n, ever wrong |")
+        print(
+            "\n| tasks x rollouts | ICC | order | always valid, ever wrong | fixed n, ever wrong |"
+        )
         print("|---|---|---|---|---|")
         for n_tasks, size in ((200, 1), *SHAPES):
             for icc in (0.0,) if size == 1 else ICCS:
@@ -162,7 +164,10 @@ def main() -> None:
                 for share in (0.87, 0.9, 0.95):
                     chance, n = power_of_plan(asked.draws, n_tasks, size, icc, share, asked.seed)
                     words = "no plan: the run is too small" if chance is None else f"{chance:.1%}"
-                    print(f"| {n_tasks} x {size} | {icc} | {share} | {n or ''} | {words} |", flush=True)
+                    print(
+                        f"| {n_tasks} x {size} | {icc} | {share} | {n or ''} | {words} |",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

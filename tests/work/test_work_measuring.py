@@ -613,11 +613,13 @@ def test_before_the_last_planned_label_there_is_no_verdict(store, put):
     second = work.draw_queue(store, run, "random", 50, seed=5)
     row_id = next(r for r in store.queue_row_ids(second["id"]) if r not in order)
     store.add_label(row_id, "ana", "pass", "late", queue_id=second["id"])
-    assert work.trust(store, run, gold="human")["interim"]["labelled"] == 1
+    # Rows of the first queue are answered: nobody is asked for them again.
+    n = 1 + len(set(order) & set(store.queue_row_ids(second["id"])))
+    assert work.trust(store, run, gold="human")["interim"]["labelled"] == n
     store.close_queue(second["id"])
     ended = work.trust(store, run, gold="human")
     assert ended["interim"] is None and ended["state"] == "passes"
-    assert ended["headline"]["grey"].endswith(" · ended at 1 of 50 planned labels")
+    assert ended["headline"]["grey"].endswith(f" · ended at {n} of 50 planned labels")
 
 
 def test_values_that_read_alike_are_one_slice(store, put):

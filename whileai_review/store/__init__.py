@@ -35,6 +35,7 @@ from .findings import Findings
 from .labels import ESTIMATING, Labels
 from .loading import Load
 from .notes import Note, Notes
+from .plans import Plans
 from .queues import Queues
 from .reports import Reports
 from .rows import Rows, field_text
@@ -67,6 +68,7 @@ class Store(
     ShortFields,
     Labels,
     Queues,
+    Plans,
     Reports,
     Certificates,
     Findings,

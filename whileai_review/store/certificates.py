@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ._base import Family, event, every, marks, now, one
+from ._base import Family, event, every, now, one
 from .errors import NotFoundError, RefusedError
-from .queues import DRAWN
 
 MOST_CHARS = 2_000
 """Of the reason of a sign-off."""
@@ -104,40 +103,6 @@ class Certificates(Family):
                 "WHERE certificate_hash=? ORDER BY id",
                 (hash_,),
             )
-
-    def plan_of(self, run_id: int, grader_id: int, gold: str, criterion: str) -> dict | None:
-        """The newest plan of labels that people began: planned, labelled, looks, ended_early.
-
-        None where labels came without a plan, and for gold that no person gave in a queue.
-        """
-        if gold != "human":
-            return None
-        with self._connections.read() as conn:
-            found = one(
-                conn,
-                "SELECT q.id, q.planned_n AS planned, q.closed_at, "
-                "count(DISTINCT c.row_id) AS labelled FROM queues q "
-                "JOIN queue_rows d ON d.queue_id=q.id "
-                "JOIN current_labels c ON c.row_id=d.row_id AND c.criterion=q.criterion "
-                "JOIN labels l ON l.id=c.label_id AND l.kind='human' AND l.queue_id=q.id "
-                "WHERE q.run_id=? AND q.criterion=? AND q.purpose='label' "
-                f"AND q.how IN ({marks(DRAWN)}) AND q.planned_n IS NOT NULL "
-                "GROUP BY q.id ORDER BY q.id DESC LIMIT 1",
-                (run_id, criterion, *DRAWN),
-            )
-            if found is None:
-                return None
-            looks = conn.execute(
-                "SELECT count(*) FROM looks WHERE queue_id=? AND grader_id=? AND gold=?",
-                (found["id"], grader_id, gold),
-            ).fetchone()[0]
-        early = found["closed_at"] is not None and found["labelled"] < found["planned"]
-        return {
-            "planned": found["planned"],
-            "labelled": found["labelled"],
-            "looks": looks,
-            "ended_early": early,
-        }
 
     def label_versions(self, run_id: int, criterion: str) -> list[dict]:
         """Under which guideline and rule the labels that count were given, by annotator."""

@@ -36,6 +36,10 @@ _INSERT = (
 _STANDS = "l.verdict IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.supersedes=l.id)"
 """A label that nothing came after, whether or not its run is still there."""
 
+_CHANCE = (  # a queue that was extended gives its first rows, too, the chance of the longer draw
+    "CASE WHEN l.queue_id IN (SELECT queue_id FROM extensions) THEN (SELECT d.inclusion_p "
+    "FROM queue_rows d WHERE d.queue_id=l.queue_id AND d.row_id=l.row_id) ELSE l.inclusion_p END"
+)
 _CURRENT = (
     "JOIN current_labels c ON c.row_id=l.row_id AND c.criterion=l.criterion "
     "AND c.annotator=l.annotator AND c.label_id=l.id"
@@ -287,7 +291,7 @@ class Labels(Family):
                 tuple(line)
                 for line in conn.execute(
                     "SELECT l.row_id, l.verdict, l.annotator, l.kind, l.ts, l.chosen, "
-                    "l.unblinded_at, l.id, l.inclusion_p, l.queue_id "
+                    f"l.unblinded_at, l.id, {_CHANCE}, l.queue_id "
                     f"FROM labels l {_CURRENT} WHERE l.run_id=:run "
                     f"AND l.criterion=:criterion {only if with_people else ''}{some}ORDER BY l.id",
                     {"run": run_id, "criterion": criterion, "rows": json.dumps(list(rows or ()))},

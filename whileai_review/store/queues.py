@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from ._base import Family, event, every, marks, now, one, ready_run
+from ._base import Family, event, every, now, one, ready_run
 from .errors import NotFoundError, RefusedError
 
 HOW = ("random", "one_per_task", "stratified", "group", "census", "picked", "imported")
@@ -113,29 +113,6 @@ class Queues(Family):
                 "AND (? IS NULL OR q.purpose=?) ORDER BY q.id DESC",
                 (run_id, run_id, purpose, purpose),
             )
-
-    def unfinished_plan(self, run: int | str, criterion: str) -> dict | None:
-        """The newest queue that people began, where its planned labels are not all given.
-
-        ``queue``, ``name``, ``planned`` labels, ``labelled`` (rows answered from it by anybody,
-        "can't tell" too) and ``closed_at``, when it was ended early. Only draws that an
-        estimate may rest on have a plan.
-        """
-        with self._connections.read() as conn:
-            run_id = ready_run(conn, run)["id"]
-            lines = every(
-                conn,
-                "SELECT q.id AS queue, q.name, q.planned_n AS planned, q.closed_at, (SELECT count(*) FROM "
-                "queue_rows d WHERE d.queue_id=q.id AND EXISTS (SELECT 1 FROM current_labels c "
-                "JOIN labels l ON l.id=c.label_id WHERE c.row_id=d.row_id AND "
-                "c.criterion=q.criterion AND l.kind='human' AND l.queue_id=q.id)) AS labelled "
-                "FROM queues q WHERE q.run_id=? AND q.criterion=? AND q.purpose='label' "
-                f"AND q.how IN ({marks(DRAWN)}) AND q.planned_n IS NOT NULL "
-                "ORDER BY q.id DESC",
-                (run_id, criterion, *DRAWN),
-            )
-        newest = next((line for line in lines if line["labelled"]), None)
-        return newest if newest and newest["labelled"] < newest["planned"] else None
 
     def still_to_label(
         self, annotator: str, run: int | str | None = None, ids: Sequence[int] | None = None

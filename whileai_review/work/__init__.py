@@ -1,7 +1,7 @@
 """What a person or a job does, one verb each: the only code that joins readers, scores and store.
 
 - bring in: `load_file`, `load_folder`, `load_demo`, `join_verdicts`, `import_labels`, `carry_labels`
-- label: `draw_queue`, `review_queue`, `answer`, `label_by_rule`
+- label: `draw_queue`, `extend_queue`, `plan_more`, `review_queue`, `answer`, `label_by_rule`
 - measure: `settings`, `trust`, `slices`, `found_slices`, `cell_rows`, `overview`,
   `person_against_rule`, `gold_of_row`, `golds`
 - read: `claims`, `review_result`
@@ -26,6 +26,13 @@ from whileai_review.work.certificates import (
 )
 from whileai_review.work.coding import code_counts, code_slices, note_list, reason_list
 from whileai_review.work.drawing import draw_queue, picked_queue, review_queue
+from whileai_review.work.extending import (
+    extend_queue,
+    labels_to,
+    longest_plan,
+    plan_more,
+    seen_words,
+)
 from whileai_review.work.finding import Filters, Found, columns_of, find_rows, task_rows
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
 from whileai_review.work.joining import join_verdicts
@@ -38,6 +45,7 @@ from whileai_review.work.loading import (
 )
 from whileai_review.work.measuring import cell_rows, settings, slices, trust
 from whileai_review.work.overview import overview
+from whileai_review.work.plans import looks_words, note_look, planner_words, verdict_lines
 from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
 from whileai_review.work.searching import begin_index
@@ -60,6 +68,7 @@ __all__ = [
     "draw_queue",
     "export_labels",
     "exported",
+    "extend_queue",
     "find_rows",
     "first_field",
     "found_slices",
@@ -73,19 +82,27 @@ __all__ = [
     "judged_run",
     "kept_certificate",
     "label_by_rule",
+    "labels_to",
     "load_demo",
     "load_file",
     "load_folder",
+    "longest_plan",
+    "looks_words",
     "note_list",
+    "note_look",
     "overview",
     "person_against_rule",
     "picked_queue",
+    "plan_more",
+    "planner_words",
     "reason_list",
     "review_queue",
     "review_result",
+    "seen_words",
     "settings",
     "sign_off",
     "slices",
     "task_rows",
     "trust",
+    "verdict_lines",
 ]

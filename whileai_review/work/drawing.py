@@ -79,28 +79,19 @@ def draw_queue(
         raise RefusedError(f"A queue is drawn {', '.join(WAYS)}; not {how!r}.")
     found, _, _, chosen_criterion = settings(store, run)
     criterion = criterion or chosen_criterion
-    ids, tasks = store.tasks_of(found["id"])
-    if how == "group":
-        if field is None or value is None:
-            raise RefusedError("A queue by group needs a field and one of its values.")
-        members = store.rows_with(found["id"], field, value)
-        kept = [i for i, row_id in enumerate(ids) if row_id in members]
-        ids, tasks = [ids[i] for i in kept], [tasks[i] for i in kept]
+    ids, tasks = population(store, found["id"], how, field, value)
     if not ids:
         raise RefusedError("There is no row to draw from.")
     size = len(ids) if how == "census" else min(DEFAULT_N if n is None else n, len(ids))
     if size < 1:
         raise RefusedError("A queue has at least one row.")
-    rng = np.random.default_rng([seed, found["id"]])
-    if how == "one_per_task":
-        order, chance = _one_per_task(tasks, size, rng)
-    else:
-        order = rng.permutation(len(ids))[:size]
-        chance = np.full(size, size / len(ids))
-    rows = [(ids[i], float(p), None) for i, p in zip(order, chance, strict=True)]
+    rows = [
+        (row_id, chance, None)
+        for row_id, chance in drawn_order(how, ids, tasks, size, seed, found["id"])
+    ]
     queue = store.add_queue(
         found["id"],
-        _name(how, size, len(ids), value),
+        draw_name(how, size, len(ids), value),
         how,
         rows,
         criterion=criterion,
@@ -111,6 +102,33 @@ def draw_queue(
         value=value,
     )
     return store.queue(queue["id"])
+
+
+def population(
+    store: Store, run_id: int, how: str, field: str | None, value: str | None
+) -> tuple[list[int], list[str]]:
+    """The rows that are drawn from, and the task of each."""
+    ids, tasks = store.tasks_of(run_id)
+    if how != "group":
+        return ids, tasks
+    if field is None or value is None:
+        raise RefusedError("A queue by group needs a field and one of its values.")
+    members = store.rows_with(run_id, field, value)
+    kept = [i for i, row_id in enumerate(ids) if row_id in members]
+    return [ids[i] for i in kept], [tasks[i] for i in kept]
+
+
+def drawn_order(
+    how: str, ids: list[int], tasks: list[str], size: int, seed: int, run_id: int
+) -> list[tuple[int, float]]:
+    """The rows of a draw in their order, each with its chance; a shorter draw is its beginning."""
+    rng = np.random.default_rng([seed, run_id])
+    if how == "one_per_task":
+        order, chance = _one_per_task(tasks, size, rng)
+    else:
+        order = rng.permutation(len(ids))[:size]
+        chance = np.full(size, size / len(ids))
+    return [(ids[i], float(p)) for i, p in zip(order.tolist(), chance, strict=True)]
 
 
 def _draw_stratified(
@@ -359,7 +377,8 @@ def _one_per_task(
     return order, np.minimum(1.0, taken / of_task)
 
 
-def _name(how: str, size: int, of: int, value: str | None) -> str:
+def draw_name(how: str, size: int, of: int, value: str | None) -> str:
+    """What a queue is called: how it was drawn, its rows, and of how many."""
     if how == "census":
         return f"all {of} rows, in random order"
     words = {"random": "random", "one_per_task": "random, one a task", "group": f"random, {value}"}

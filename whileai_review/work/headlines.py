@@ -159,6 +159,11 @@ def weighting_lines(report: Mapping[str, Any]) -> list[str]:
 
 def plan_words(plan: dict[str, Any]) -> str:
     """How many labels are missing: "48 more labels if the rate holds, 142 for an 80% chance"."""
+    here = plan.get("here")
+    if here is not None and plan["if_it_holds"]:  # what this run's own rows can still give
+        if here["if_it_holds"] is None:
+            return "all rows of this run are not enough to show it"
+        plan = here
     if not plan["if_it_holds"]:
         return ""
     words = f"{plural(plan['if_it_holds'], 'more label', 'more labels')} if the rate holds"

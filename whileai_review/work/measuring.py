@@ -25,7 +25,8 @@ from whileai_review.score.weighted import OUTSIDE, complement, weighted_measures
 from whileai_review.store import NotFoundError, Store, field_text, open_store
 from whileai_review.work import judged, pool
 from whileai_review.work.gold import GoldLabels, golds
-from whileai_review.work.headlines import interim_headline, interim_words, trust_headline
+from whileai_review.work.headlines import trust_headline
+from whileai_review.work.plans import attach_plan
 from whileai_review.work.weighing import Weighing, chance_of, weigh
 
 NO_GRADER = 0
@@ -80,8 +81,10 @@ def trust(
         corrected`` (of `corrected_pass_rate`; None where the labels are of one group) and
         ``weighting``: in ``words`` why shares are weighted, in ``scope`` what part of the run
         they are about, ``n_shown`` labelled rows left out since the judge was shown their task;
-        ``interim``: the queue whose planned labels are not all given (`Store.unfinished_plan`).
+        ``interim``: the queue whose planned labels are not all given (`Store.begun_plan`).
         Until they are there is no verdict, since looking again and again finds one in the end.
+        The first whole report after that sets it, once: ``plan_history`` has it with its date,
+        the looks before it and the extensions, ``verdict_lines`` says so in words.
 
     Raises
     ------
@@ -89,17 +92,11 @@ def trust(
         No such run, or no such grader, criterion or import of labels on it.
     """
     key = measured_as(store, run, grader, gold, criterion)
+    # A queue may be closed or drawn without a label given: so this is no part of what is kept.
+    plan = store.begun_plan(key[0], key[3]) if key[2] == "human" else None
     report = StoredTrustReport(orjson.loads(_stored(store, "trust", key)))
     report["run"] = store.run(key[0])["name"]  # it may have been renamed since
-    # A queue may be closed or drawn without a label given: so this is no part of what is kept.
-    plan = store.unfinished_plan(key[0], key[3]) if key[2] == "human" else None
-    report["interim"] = plan if plan and not plan["closed_at"] else None
-    if plan and plan["closed_at"]:  # whoever reads the verdict is to know that it came early
-        ended = f"ended at {interim_words(plan)}"
-        report["headline"]["grey"] += f" · {ended}" if report["headline"]["grey"] else ended
-    if report["interim"]:
-        report["state"], report["state_reason"] = "not_shown", interim_words(report["interim"])
-        report["headline"] = interim_headline(report)
+    attach_plan(store, report, plan, key)
     return report
 
 
@@ -240,7 +237,9 @@ def stored_cells(store: Store, key: tuple[int, int, str, str]) -> bytes:
 
 def _revision(store: Store, run_id: int, criterion: str) -> str:
     verdicts = store.verdict_revision(run_id)
-    return f"{__version__}/{store.label_revision(run_id, criterion)}/{verdicts}"
+    said = f"{__version__}/{store.label_revision(run_id, criterion)}/{verdicts}"
+    extended = store.n_extensions(run_id)  # rows of a longer draw have other chances
+    return f"{said}/{extended}" if extended else said
 
 
 def _compute(store: Store, key: tuple[int, int, str, str], keep: bool = False) -> None:
