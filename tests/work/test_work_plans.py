@@ -4,6 +4,7 @@ import pytest
 
 from whileai_review import work
 from whileai_review.store import RefusedError
+from whileai_review.work.extending import seen_words
 from whileai_review.work.plans import looks_words, planner_words, worth_of_second
 
 
@@ -116,7 +117,7 @@ def test_a_queue_is_extended_by_its_own_draw_and_the_longer_plan_has_its_own_ver
     label(queue, first[:25])
     label(queue, first[25:], agree=False)
     before = measured(store, run)
-    seen = work.seen_words(before)
+    seen = seen_words(before)
     assert before["state"] == "not_shown"
     longer = work.extend_queue(store, queue["id"], 120, "ana", seen)
     order = store.queue_row_ids(queue["id"])

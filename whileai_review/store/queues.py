@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from ._base import Family, event, every, now, one, ready_run
+from ._base import Family, event, every, marks, now, one, ready_run
 from .errors import NotFoundError, RefusedError
 
 HOW = ("random", "one_per_task", "stratified", "group", "census", "picked", "imported")

@@ -13,7 +13,7 @@ from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.pickers import known_reader
 from whileai_review.ui.tables import Column, show_table, term
 from whileai_review.ui.text import visible
-from whileai_review.work.extending import EXTENDABLE
+from whileai_review.work.extending import EXTENDABLE, labels_to, longest_plan, seen_words
 from whileai_review.work.plans import repeats_words
 
 MORE = 50
@@ -138,11 +138,11 @@ def _show_extending(
         return
     here = report["plan"]["here"]
     missing = (here and (here["for_power"] or here["if_it_holds"])) or MORE
-    ways = work.longest_plan(store, plan["queue"])
+    ways = longest_plan(store, plan["queue"])
     if plan["planned"] >= ways:
         return
     still = max(plan["planned"] - plan["labelled"], 0) if not plan["closed_at"] else 0
-    offered = work.labels_to(store, plan["queue"], max(missing - still, 1))
+    offered = labels_to(store, plan["queue"], max(missing - still, 1))
     with st.popover("Extend the queue"):
         quiet(
             f"“{visible(plan['name'])}” is planned for {plural(plan['planned'], 'label')}. More rows "
@@ -164,7 +164,7 @@ def _show_extending(
         if not pressed:
             return
         try:
-            work.extend_queue(store, plan["queue"], int(to_n), by, work.seen_words(report))
+            work.extend_queue(store, plan["queue"], int(to_n), by, seen_words(report))
         except RefusedError as error:
             warn(str(error))
         else:

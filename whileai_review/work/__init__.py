@@ -28,10 +28,7 @@ from whileai_review.work.coding import code_counts, code_slices, note_list, reas
 from whileai_review.work.drawing import draw_queue, picked_queue, review_queue
 from whileai_review.work.extending import (
     extend_queue,
-    labels_to,
-    longest_plan,
     plan_more,
-    seen_words,
 )
 from whileai_review.work.finding import Filters, Found, columns_of, find_rows, task_rows
 from whileai_review.work.gold import gold_of_row, golds, person_against_rule
@@ -82,11 +79,9 @@ __all__ = [
     "judged_run",
     "kept_certificate",
     "label_by_rule",
-    "labels_to",
     "load_demo",
     "load_file",
     "load_folder",
-    "longest_plan",
     "looks_words",
     "note_list",
     "note_look",
@@ -98,7 +93,6 @@ __all__ = [
     "reason_list",
     "review_queue",
     "review_result",
-    "seen_words",
     "settings",
     "sign_off",
     "slices",
