@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from whileai_review import work
 from whileai_review.ui import codes_view as view
+from whileai_review.ui.cache import code_counts
 from whileai_review.ui.data import page_of_store
 from whileai_review.ui.pickers import pick
 from whileai_review.ui.tables import inject_css
@@ -11,7 +11,7 @@ from whileai_review.ui.tables import inject_css
 inject_css()
 with page_of_store() as store:
     picked = pick(store)
-    found = work.code_counts(store, picked.run["id"])
+    found = code_counts(store, picked.run["id"])
     view.show_top(store, picked, found)
     shown = view.show_filters(store, picked, found)
     left, right = st.columns([6, 5], gap="large")

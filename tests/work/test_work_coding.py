@@ -170,5 +170,6 @@ def test_what_was_counted_is_kept_until_something_changes(store, ids, monkeypatc
     store.give_code(1, [note], "a", "ana")
     first = work.code_counts(store, 1)
     monkeypatch.setattr(coding, "_computed", None)
+    store.mark_seen(ids[3:6], "carl")  # who only looked has changed nothing
     assert work.code_counts(store, 1) == first
     assert first["n"] < pool.ROWS

@@ -149,7 +149,7 @@ class Notes(Family):
                 str(conn.execute(sql, values).fetchone()[0] or 0)
                 for sql, values in (
                     ("SELECT max(id) FROM labels WHERE run_id=?", (run_id,)),
-                    ("SELECT max(id) FROM findings WHERE run_id=?", (run_id,)),
+                    ("SELECT max(id) FROM findings WHERE run_id=? AND kind<>'seen'", (run_id,)),
                     ("SELECT max(id) FROM events WHERE what LIKE 'code %'", ()),
                 )
             )

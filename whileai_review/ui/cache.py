@@ -104,6 +104,29 @@ def gold_of_rows(store: Store, picked: Any, ids: tuple[int, ...]) -> dict[int, s
     return _gold_of_rows(store, str(store.path), ids, gold, criterion, revision)
 
 
+def code_counts(store: Store, run: int) -> Mapping[str, Any]:
+    """Return what the codes of a run say; a first count of many notes may take a moment."""
+    with st.spinner("Counting codes", show_time=True):
+        return work.code_counts(store, run)
+
+
+def note_list(
+    store: Store,
+    run: int,
+    reasons: bool,
+    code: int | str | None,
+    text: str | None,
+    field: str | None,
+    value: str | None,
+) -> list[dict]:
+    """Return the notes of a run that meet all of this, or its reviewed rows without one.
+
+    The list is shared between sessions and never changed.
+    """
+    revision = store.code_revision(run)
+    return _note_list(store, str(store.path), run, revision, reasons, code, text, field, value)
+
+
 def _key(store: Store, report: Mapping[str, Any]) -> tuple[str, int, int, str, str, str]:
     """Path, run, grader, gold, criterion and revision: together they name the numbers."""
     return (
@@ -217,3 +240,20 @@ def _person_against_rule(
     _store: Store, path: str, run: int, criterion: str, revision: int
 ) -> dict[str, Any]:
     return work.person_against_rule(_store, run, criterion)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)  # a copy of 100,000 notes takes 0.3 s
+def _note_list(
+    _store: Store,
+    path: str,
+    run: int,
+    revision: str,
+    reasons: bool,
+    code: int | str | None,
+    text: str | None,
+    field: str | None,
+    value: str | None,
+) -> list[dict]:
+    if reasons:
+        return work.reason_list(_store, run, field, value)
+    return work.note_list(_store, run, code, text, field, value)

@@ -105,15 +105,10 @@ def show_filters(store: Store, picked: Picked, found: Mapping[str, Any]) -> Show
         field, value = _pick_group(store, picked)
         text = _search(run_id)
     code = int(chosen) if chosen in names else None
-    if chosen == REASONS:
-        items = work.reason_list(store, run_id)
-        if field is not None and value is not None:
-            members = store.rows_with(run_id, field, value)
-            items = [each for each in items if each["row_id"] in members]
-    else:
-        wanted = code if code is not None else NO_CODE if chosen == NO_CODE else None
-        items = work.note_list(store, run_id, wanted, text or None, field, value)
-    return Shown(code, chosen == REASONS, items)
+    reasons = chosen == REASONS
+    wanted = code if code is not None else NO_CODE if chosen == NO_CODE else None
+    items = cache.note_list(store, run_id, reasons, wanted, text or None, field, value)
+    return Shown(code, reasons, items)
 
 
 def show_notes(store: Store, picked: Picked, shown: Shown) -> None:
@@ -129,8 +124,13 @@ def show_notes(store: Store, picked: Picked, shown: Shown) -> None:
     page = min(max(1, number_param("page") or 1), pages)
     items = shown.items[(page - 1) * PAGE_NOTES : page * PAGE_NOTES]
     reader = known_reader()
-    lines = _lines(store, picked, shown, items, reader)
-    _ticks(store, picked.run["id"], shown.code, lines, reader)
+    names = {each["id"]: each["name"] for each in store.codes()}
+    lines = _lines(store, picked, items, names, reader)
+    run_id = picked.run["id"]
+    offers = [*dict.fromkeys([*store.last_codes(run_id, 100), *names.values()])]
+    code = shown.code
+    own = (code, names[code]) if code is not None and code in names else None
+    _ticks(store, run_id, own, lines, offers, reader)
     if pages > 1:
         turned = f"wr_codes_page_{page}"
         st.pagination(
@@ -357,7 +357,7 @@ def _search(run_id: int) -> str:
 
 
 def _lines(
-    store: Store, picked: Picked, shown: Shown, items: Sequence[dict], reader: str
+    store: Store, picked: Picked, items: Sequence[dict], names: Mapping[int, str], reader: str
 ) -> list[dict]:
     """What each note of the page says: note, text, and the grey line under it."""
     notes: list[Note] = [each["note"] for each in items]
@@ -373,7 +373,6 @@ def _lines(
         if bare
         else {}
     )
-    names = {code["id"]: code["name"] for code in store.codes()}
     lines, seen = [], []
     for each in items:
         said = texts[each["note"]]
@@ -428,12 +427,19 @@ def _who(text: Mapping[str, Any]) -> str:
 
 
 @st.fragment
-def _ticks(store: Store, run_id: int, code: int | None, lines: Sequence[dict], reader: str) -> None:
+def _ticks(
+    store: Store,
+    run_id: int,
+    own: tuple[int, str] | None,
+    lines: Sequence[dict],
+    offers: Sequence[str],
+    reader: str,
+) -> None:
     if st.session_state.pop(_CHANGED, False):
         st.rerun()
     prefix = f"wr_tick_{run_id}_"
     keys = {f"{prefix}{note_key(each['note'])}": each for each in lines}
-    _acts(store, run_id, code, keys, reader)
+    _acts(store, run_id, own, keys, offers, reader)
     with st.container(key="wr_notes"):
         for key, each in keys.items():
             st.checkbox(plain(cut(visible(each["head"]), 4 * HEAD_CHARS).text), key=key)
@@ -450,13 +456,16 @@ def _ticks(store: Store, run_id: int, code: int | None, lines: Sequence[dict], r
 
 
 def _acts(
-    store: Store, run_id: int, code: int | None, keys: Mapping[str, dict], reader: str
+    store: Store,
+    run_id: int,
+    own: tuple[int, str] | None,
+    keys: Mapping[str, dict],
+    offers: Sequence[str],
+    reader: str,
 ) -> None:
     """The bar over the notes: how many are ticked, and what to do with them."""
     ticked = [each["note"] for key, each in keys.items() if st.session_state.get(key)]
     name_key = f"wr_code_name_{run_id}"
-    codes = store.codes()
-    own = next((each for each in codes if each["id"] == code), None)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         every = len(ticked) < len(keys)
         st.button(
@@ -464,10 +473,9 @@ def _acts(
             key="wr_tick_all",
             on_click=partial(_tick_all, [*keys], every),
         )
-        last = store.last_codes(run_id, 100)
         name = st.selectbox(
             "Code",
-            [*dict.fromkeys([*last, *(each["name"] for each in codes)])],
+            offers,
             index=None,
             key=name_key,
             accept_new_options=True,
@@ -487,23 +495,23 @@ def _acts(
             ),
         )
         if own is not None:
-            short = cut(visible(own["name"]), 30)
+            short = cut(visible(own[1]), 30)
             said = plain(short.text + ("…" if short.left else ""))
             st.button(
                 f"Move out of “{said}” to it",
-                key=f"wr_split_{own['id']}",
+                key=f"wr_split_{own[0]}",
                 disabled=not ready,
                 help="Split: the ticked notes leave this code for the one that is picked or typed",
                 on_click=partial(
-                    _with_ticked, store.split_code, run_id, [*keys], name_key, own["id"], reader
+                    _with_ticked, store.split_code, run_id, [*keys], name_key, own[0], reader
                 ),
             )
             st.button(
                 f"Take “{said}” off",
-                key=f"wr_take_{own['id']}",
+                key=f"wr_take_{own[0]}",
                 disabled=not ticked,
                 on_click=partial(
-                    _with_ticked, store.take_code, run_id, [*keys], None, own["id"], reader
+                    _with_ticked, store.take_code, run_id, [*keys], None, own[0], reader
                 ),
             )
 

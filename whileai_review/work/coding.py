@@ -129,13 +129,12 @@ def note_list(
         found = [each for each in found if not each["code_ids"]]
     elif code is not None:
         found = [each for each in found if code in each["code_ids"]]
-    if field is not None and value is not None:
-        members = store.rows_with(run, field, value)
-        found = [each for each in found if each["row_id"] in members]
-    return found
+    return _of_group(store, run, found, field, value)
 
 
-def reason_list(store: Store, run: int | str) -> list[dict]:
+def reason_list(
+    store: Store, run: int | str, field: str | None = None, value: str | None = None
+) -> list[dict]:
     """Reviewed rows that nobody noted anything on, oldest first, as notes of their rows.
 
     What the judge gave as its reason can be read there, and a code given to the row.
@@ -144,12 +143,22 @@ def reason_list(store: Store, run: int | str) -> list[dict]:
     noted = {each["row_id"] for each in notes if each["note"][0] == "label"}
     by_row = {each["row_id"]: each for each in notes if each["note"][0] == "row"}
     rows = sorted(store.reviewed_rows(run), key=lambda line: (line[1], line[0]))
-    return [
+    found = [
         by_row.get(row_id)
         or {"note": ("row", row_id), "row_id": row_id, "at": at, "code_ids": list[int]()}
         for row_id, at, _ in rows
         if row_id not in noted
     ]
+    return _of_group(store, run, found, field, value)
+
+
+def _of_group(
+    store: Store, run: int | str, found: list[dict], field: str | None, value: str | None
+) -> list[dict]:
+    if field is None or value is None or not found:
+        return found
+    members = store.rows_with(run, field, value)
+    return [each for each in found if each["row_id"] in members]
 
 
 def note_key(note: Note) -> str:
@@ -220,7 +229,8 @@ def _counts(store: Store, run_id: int, drawn: bool) -> dict:
     sizes = np.bincount(task, minlength=n_tasks)
     by_code: dict[int, list[int]] = {}
     by_row: dict[int, list[int]] = {}
-    for row_id, code in store.coded_rows(run_id):
+    notes = store.notes(run_id)
+    for row_id, code in sorted({(e["row_id"], code) for e in notes for code in e["code_ids"]}):
         by_row.setdefault(row_id, []).append(code)
         rows = by_code.setdefault(code, [])
         if row_id in place:
@@ -232,7 +242,6 @@ def _counts(store: Store, run_id: int, drawn: bool) -> dict:
         for code, rows in by_code.items()
     ]
     lines.sort(key=lambda line: (-line["k"], line["name"]))
-    notes = store.notes(run_id)
     open_rows = {each["row_id"] for each in notes if not each["code_ids"]}
     when = {row_id: at for row_id, at, _ in reviewed}
     order = sorted(by_row, key=lambda row_id: (when.get(row_id, ""), row_id))
