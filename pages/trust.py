@@ -2,7 +2,13 @@
 
 import streamlit as st
 
-from whileai_review.ui import trust_certificate, trust_export, trust_plan, trust_slices
+from whileai_review.ui import (
+    trust_certificate,
+    trust_export,
+    trust_plan,
+    trust_slices,
+    trust_threshold,
+)
 from whileai_review.ui import trust_view as view
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
@@ -23,6 +29,7 @@ with page_of_store() as store:
     trust_plan.show_plan(store, report, hidden)
     if not hidden:
         trust_export.show_export(store, picked, report)
+        trust_threshold.show_threshold(store, picked, report)
     if not hidden and report["agreement"]["n"]:
         left, right = st.columns([11, 9], gap="large")
         with right:

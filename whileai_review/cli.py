@@ -435,6 +435,65 @@ def sign_off_command(
     _say(signed, as_json, text)
 
 
+@command(main, "threshold")
+@click.argument("run")
+@db_option
+@click.option("--gold", help="human, program, model, or an import.")
+@click.option("--grader", help="The judge whose scores are cut, by name.")
+@click.option("--criterion", help="What is judged.")
+@click.option(
+    "--declare", is_flag=True, help="Declare the threshold that half a of the tasks chose."
+)
+@click.option("--at", type=float, help="Declare this threshold: a row passes from this score on.")
+@click.option("--in-advance", is_flag=True,
+              help="With --at: it was named before anybody looked at labels; all of them measure it.")  # fmt: skip
+@click.option("--by", help="Who declares it.")
+@json_option
+def threshold_command(
+    run: str,
+    db: Path,
+    gold: str | None,
+    grader: str | None,
+    criterion: str | None,
+    declare: bool,
+    at: float | None,
+    in_advance: bool,
+    by: str | None,
+    as_json: bool,
+) -> None:
+    """Show what a judge's score is worth at each threshold, or declare one as a judge of its own.
+
+    A threshold is chosen on half of the tasks and reported on the other half. The labels that
+    chose it leave its estimates.
+
+    \b
+    Example:
+      whileai-review threshold before --grader helpfulness
+      whileai-review threshold before --grader helpfulness --declare --by lea
+    """
+    from whileai_review import work
+    from whileai_review.work.thresholds import declared_words
+
+    if declare and at is not None:
+        raise Unusable("Give --declare or --at, not both.")
+    if in_advance and at is None:
+        raise Unusable("--in-advance needs --at SCORE: which threshold was named?")
+    if (declare or at is not None) and not (by or "").strip():
+        raise Unusable("--by NAME is missing: a threshold is dated and signed.")
+    with _open(db, create=False) as store:
+        if not declare and at is None:
+            report = work.score_thresholds(store, run, grader, gold, criterion)
+            _say(report, as_json, str(report))
+            return
+        if at is None:
+            report = work.score_thresholds(store, run, grader, gold, criterion)
+            at = report["chosen"]
+            if at is None:
+                raise Unusable(f"No threshold to declare: {report['reason']}.")
+        made = work.declare_threshold(store, run, at, by or "", grader, gold, criterion, in_advance)
+    _say(made, as_json, declared_words(made))
+
+
 def _certificate_in(source: str | Path, must: bool = False) -> dict | None:
     """The certificate that a file holds; None for a file of rows, or for no file."""
     from whileai_review.score.certificate import (

@@ -90,7 +90,7 @@ def trust_numbers(
         },
         "skipped": _skipped(columns, max_skipped_share),
         "agreement": agreement,
-        **_rates(columns),
+        **error_rates(columns),
         "baseline": _baseline(columns.per_task),
         "plan": _plan(columns, min_agreement),
         "always_valid": _always_valid(columns.per_task),
@@ -146,7 +146,7 @@ def _weighted(
     return found | {"n_outside": weights.n_outside, "plan": plan}
 
 
-def _rates(columns: TrustColumns) -> dict[str, Any]:
+def error_rates(columns: TrustColumns) -> dict[str, Any]:
     """TPR, TNR, J and what a verdict of the judge is worth."""
     per_task = columns.per_task
     tp, fp, fn, tn = per_task.T
@@ -261,14 +261,14 @@ def _skipped(columns: TrustColumns, floor: float) -> dict[str, Any]:
 
 def _halves(columns: TrustColumns, allow_model_gold: bool) -> dict[str, Any]:
     """Agreement on two halves of the tasks; a task lies in one, whatever else is in the run."""
-    in_a = np.array(_is_even(columns.tasks), dtype=bool)
+    in_a = np.array(is_even(columns.tasks), dtype=bool)
     return {
         "a": agreement_from_columns(columns, in_a, allow_model_gold),
         "b": agreement_from_columns(columns, ~in_a, allow_model_gold),
     }
 
 
-def _is_even(tasks: Sequence[str]) -> list[bool]:
+def is_even(tasks: Sequence[str]) -> list[bool]:
     """Parity of the first 8 hex digits of each key's SHA-256, as the reference halves tasks."""
     try:
         return [found.digest()[3] % 2 == 0 for found in map(sha256, map(str.encode, tasks))]

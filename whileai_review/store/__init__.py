@@ -42,6 +42,7 @@ from .rows import Rows, field_text
 from .runs import Runs
 from .schema import prepare
 from .search import Search
+from .thresholds import Thresholds
 from .views import Views
 
 __all__ = [
@@ -76,6 +77,7 @@ class Store(
     Codes,
     Search,
     Views,
+    Thresholds,
 ):
     """An open store; made by `open_store`."""
 

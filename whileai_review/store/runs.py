@@ -15,6 +15,15 @@ from .loading import AliveMark, Load, grader_id, purge, purge_scores
 COMING = "coming"
 """Kind of a grader whose verdicts are still on their way in; nobody sees it."""
 
+THRESHOLD = "threshold"
+"""Kind of a grader that cuts another one's scores."""
+
+CUT = (
+    "SELECT ?, criterion, row_id, coalesce(value, verdict)>=?, coalesce(value, verdict), reason, "
+    "judge_name, shown FROM scores"
+)
+"""Verdicts from scores; takes the grader that gets them and its threshold."""
+
 BATCH = 2_000
 """Verdicts in one transaction."""
 
@@ -104,7 +113,7 @@ class Runs(Family):
             mark = AliveMark(self._connections.path, f"g{left['id']}")
             if mark.take():
                 try:
-                    _forget_grader(self._connections, left["id"])
+                    forget_grader(self._connections, left["id"])
                 finally:
                     mark.release()
                 n += 1
@@ -282,13 +291,14 @@ class Runs(Family):
                 named = _rename_or_merge(conn, found["id"], number, grader, kind)
                 return self._graded(conn, found, grader, named)
         finally:
-            _forget_grader(self._connections, number)
+            forget_grader(self._connections, number)
             mark.release()
 
     @staticmethod
     def _graded(conn: sqlite3.Connection, run: dict, name: str, number: int) -> int:
         if run["grader_id"] is None:
             conn.execute("UPDATE runs SET grader_id=? WHERE id=?", (number, run["id"]))
+        cut_again(conn, number)
         event(conn, None, "verdicts", run["id"], name)
         return number
 
@@ -353,7 +363,23 @@ def _rename_or_merge(
     return there["id"]
 
 
-def _forget_grader(connections: Connections, number: int) -> None:
+def cut_again(conn: sqlite3.Connection, scores_of: int) -> None:
+    """Bring the verdicts of declared thresholds up to the scores that they cut."""
+    for line in conn.execute(
+        "SELECT id, threshold FROM graders WHERE scores_of=? AND kind=?", (scores_of, THRESHOLD)
+    ).fetchall():
+        for criterion in distinct_criteria(conn, "scores", "grader_id", line["id"]):
+            conn.execute(
+                "INSERT INTO scores (grader_id, criterion, row_id, verdict, value, reason, "
+                f"judge_name, shown) {CUT} WHERE grader_id=? AND criterion=? "
+                "ON CONFLICT (grader_id, criterion, row_id) DO UPDATE SET "
+                "verdict=excluded.verdict, value=excluded.value, reason=excluded.reason, "
+                "judge_name=excluded.judge_name",
+                (line["id"], line["threshold"], scores_of, criterion),
+            )
+
+
+def forget_grader(connections: Connections, number: int) -> None:
     """Take out a grader whose verdicts did not all come; one that has its name stays."""
     with connections.read() as conn:
         if one(conn, "SELECT 1 FROM graders WHERE id=? AND kind=?", (number, COMING)) is None:

@@ -2,10 +2,11 @@
 
 - bring in: `load_file`, `load_folder`, `load_demo`, `join_verdicts`, `import_labels`, `carry_labels`
 - label: `draw_queue`, `extend_queue`, `plan_more`, `review_queue`, `answer`, `label_by_rule`
-- measure: `settings`, `trust`, `slices`, `found_slices`, `cell_rows`, `overview`,
-  `person_against_rule`, `gold_of_row`, `golds`
+- measure: `settings`, `trust`, `slices`, `found_slices`, `cell_rows`, `score_thresholds`,
+  `overview`, `person_against_rule`, `gold_of_row`, `golds`
 - read: `claims`, `review_result`
 - code: `code_counts`, `code_slices`, `note_list`, `reason_list`
+- declare: `declare_threshold`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
 - find: `find_rows`, `begin_index`, `Filters`, `columns_of`, `task_rows`, `picked_queue`
 - take out: `export_labels`
@@ -47,6 +48,7 @@ from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
 from whileai_review.work.searching import begin_index
 from whileai_review.work.slicing import found_slices
+from whileai_review.work.thresholds import declare_threshold, score_thresholds
 
 __all__ = [
     "Filters",
@@ -62,6 +64,7 @@ __all__ = [
     "code_counts",
     "code_slices",
     "columns_of",
+    "declare_threshold",
     "draw_queue",
     "export_labels",
     "exported",
@@ -93,6 +96,7 @@ __all__ = [
     "reason_list",
     "review_queue",
     "review_result",
+    "score_thresholds",
     "settings",
     "sign_off",
     "slices",

@@ -1,0 +1,234 @@
+"""Give a judge that scores 1 to 5, or 0 to 1, a threshold, and say on which labels it was chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import orjson
+
+from whileai_review.report import count
+from whileai_review.score._columns import NO_VERDICT
+from whileai_review.score._trust import is_even
+from whileai_review.score.certificate import canonical
+from whileai_review.score.thresholds import (
+    ThresholdReport,
+    cut,
+    score_words,
+    thresholds_from_columns,
+)
+from whileai_review.store import NotFoundError, RefusedError, Store, open_store
+from whileai_review.work import pool
+from whileai_review.work.gold import gold_by_row, gold_labels
+from whileai_review.work.measuring import measured_as, stored_cells, trust_columns
+
+REPORT = "thresholds"
+
+UNWEIGHTED = (
+    "labels were drawn with unequal chances: these shares are of the labelled rows, not weighted "
+    "for the run"
+)
+
+Key = tuple[int, int, str, str]
+
+
+def score_thresholds(
+    store: Store,
+    run: int | str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+) -> ThresholdReport:
+    """What a judge's score is worth at each threshold, on two halves of the tasks.
+
+    Parameters
+    ----------
+    run, grader, gold, criterion
+        As for `trust`.
+
+    Returns
+    -------
+    ThresholdReport
+        With ``grader grader_id criterion gold declared`` (the thresholds that were declared: name,
+        threshold, declared_by, created_at).
+
+    Raises
+    ------
+    NotFoundError
+        No such run, grader, gold or criterion.
+    """
+    key = measured_as(store, run, grader, gold, criterion)
+    stored_cells(store, key)
+    run_id, grader_id, gold_name, criterion = key
+    cells = store.report(run_id, "cells", grader_id, gold_name, criterion)
+    if cells is None:
+        raise NotFoundError("The run was deleted while it was measured.")
+    kept = store.report(run_id, REPORT, grader_id, gold_name, criterion)
+    if kept is None or kept["revision"] != cells["revision"]:
+        if store.run(run_id)["n_rows"] > pool.ROWS:
+            pool.run(compute, str(store.path), cells["revision"], key)
+        else:
+            _compute(store, key, cells["revision"])
+        kept = store.report(run_id, REPORT, grader_id, gold_name, criterion)
+        if kept is None:
+            raise NotFoundError("The run was deleted while it was measured.")
+    report = ThresholdReport(orjson.loads(kept["body"]))
+    lines = {g["id"]: g for g in store.run(run_id)["graders"]}
+    report |= {
+        "grader": lines[grader_id]["name"] if grader_id in lines else None,
+        "grader_id": grader_id,
+        "criterion": criterion,
+        "gold": gold_name or None,
+        "declared": [
+            {k: line[k] for k in ("id", "name", "threshold", "declared_by", "created_at")}
+            for line in store.thresholds_of(run_id, grader_id, criterion)
+        ],
+    }
+    return report
+
+
+def declare_threshold(
+    store: Store,
+    run: int | str,
+    threshold: float,
+    by: str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+    in_advance: bool = False,
+) -> dict[str, Any]:
+    """Declare from which score on a row passes: a grader of its own, dated and signed.
+
+    The rows of half a that have a label are marked as shown to it, since the threshold was chosen
+    with their labels in view: their tasks leave what Trust says of it.
+
+    Parameters
+    ----------
+    threshold : float
+        A row passes from this score on.
+    by : str
+        Who declares it.
+    in_advance : bool
+        It was named before anybody looked at labels, so all of them measure it.
+
+    Returns
+    -------
+    dict
+        ``id name threshold declared_by created_at n_pass n_fail n_tuned``: the grader, its
+        verdicts, and the labelled rows that were looked at to choose it. The same threshold again
+        is the one that was declared first.
+
+    Raises
+    ------
+    RefusedError
+        No number; no name; the judge gives verdicts and no scores, or is a threshold itself; all
+        rows would pass, or none.
+    """
+    key = measured_as(store, run, grader, gold, criterion)
+    run_id, grader_id, gold_name, criterion = key
+    line = next((g for g in store.run(run_id)["graders"] if g["id"] == grader_id), None)
+    if line is None:
+        raise RefusedError("This run has no judge: load its scores first.")
+    if line["scores_of"] is not None:
+        raise RefusedError(f"{line['name']} is a threshold already. Name the judge that it cuts.")
+    if not store.has_scores(grader_id, criterion):
+        raise RefusedError(
+            f"{line['name']} has no score other than 0 and 1 on {criterion}: its verdicts are "
+            "measured as they are."
+        )
+    if not math.isfinite(threshold):
+        raise RefusedError(f"A threshold is a number, not {threshold}.")
+    by = " ".join(by.split())
+    if not by:
+        raise RefusedError("Say who declares it: a threshold is dated and signed.")
+    columns = store.columns(run_id, grader_id, criterion)
+    scores = scores_of(columns)
+    verdicts = cut(scores, threshold)
+    n_pass, n_fail = int((verdicts == 1).sum()), int((verdicts == 0).sum())
+    if not n_pass or not n_fail:
+        known = scores[np.isfinite(scores)]
+        raise RefusedError(
+            f"At {score_words(threshold)} {'every' if n_pass else 'no'} row passes: the scores go "
+            f"from {score_words(float(known.min()))} to {score_words(float(known.max()))}."
+        )
+    tuned: list[int] = []
+    if not in_advance:
+        labels = gold_labels(store, run_id, gold_name or None, criterion)
+        even = is_even(columns["task"])
+        labelled = {int(record["key"]) for record in labels.records}
+        tuned = [i for i, a in zip(columns["id"], even, strict=True) if a and i in labelled]
+    content = {"pass": "score >= threshold", "scores_of": line["name"], "threshold": threshold}
+    number = store.add_threshold(
+        run_id,
+        grader_id,
+        criterion,
+        float(threshold),
+        threshold_name(line["name"], threshold),
+        sha256(canonical(content).encode("ascii")).hexdigest(),
+        by,
+        tuned,
+    )
+    made = next(g for g in store.run(run_id)["graders"] if g["id"] == number)
+    return {k: made[k] for k in ("id", "name", "threshold", "declared_by", "created_at")} | {
+        "n_pass": n_pass,
+        "n_fail": n_fail,
+        "n_tuned": len(store.shown_rows(run_id, number)),
+    }
+
+
+def threshold_name(grader: str, threshold: float) -> str:
+    """The name of a declared threshold.
+
+    Examples
+    --------
+    >>> threshold_name("helpfulness", 4.0)
+    'helpfulness ≥ 4'
+    """
+    return f"{grader} ≥ {score_words(threshold)}"
+
+
+def declared_words(declared: dict[str, Any]) -> str:
+    """What was declared, for a line of text."""
+    words = (
+        f"{declared['name']}: {count(declared['n_pass'])} rows pass, {count(declared['n_fail'])} "
+        f"fail; declared by {declared['declared_by']} on {declared['created_at'][:10]}"
+    )
+    if declared["n_tuned"]:
+        words += (
+            f"; {count(declared['n_tuned'])} labelled rows were looked at to choose it, their "
+            "tasks leave its estimates"
+        )
+    return words
+
+
+def scores_of(columns: dict[str, list[Any]]) -> np.ndarray:
+    """The scores of the store's columns; NaN where there is none."""
+    pairs = zip(columns["value"], columns["verdict"], strict=True)
+    values = [verdict if value is None else value for value, verdict in pairs]
+    return np.array([np.nan if value is None else value for value in values], dtype=float)
+
+
+def compute(path: str, revision: str, key: Key) -> None:
+    """Measure and keep the report, in the pool."""
+    with open_store(path, create=False) as store:
+        _compute(store, key, revision)
+
+
+def _compute(store: Store, key: Key, revision: str) -> None:
+    run_id, grader_id, gold, criterion = key
+    columns = store.columns(run_id, grader_id, criterion)
+    labels = gold_labels(store, run_id, gold or None, criterion)
+    cols = trust_columns(columns, gold_by_row(labels.records))
+    shown = store.shown_rows(run_id, grader_id)
+    if shown:  # what the judge was tuned on tells nothing of it, by task
+        rows = np.array([row_id in shown for row_id in columns["id"]], dtype=bool)
+        seen = np.isin(cols.task, np.unique(cols.task[rows]))
+        cols = replace(cols, gold=np.where(seen, NO_VERDICT, cols.gold).astype(np.int8))
+    report = thresholds_from_columns(cols, scores_of(columns))
+    weights = store.report(run_id, "weights", grader_id, gold, criterion)
+    if weights is not None and orjson.loads(weights["body"]) is not None:
+        report["warnings"].append(UNWEIGHTED)
+    store.put_report(run_id, REPORT, grader_id, gold, criterion, revision, orjson.dumps(report))
