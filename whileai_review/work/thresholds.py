@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from whileai_review.report import count
-from whileai_review.score._columns import NO_VERDICT
+from whileai_review.score._columns import NO_VERDICT, TrustColumns
 from whileai_review.score._trust import is_even
 from whileai_review.score.certificate import canonical
 from whileai_review.score.thresholds import (
@@ -21,9 +21,8 @@ from whileai_review.score.thresholds import (
     thresholds_from_columns,
 )
 from whileai_review.store import NotFoundError, RefusedError, Store, open_store
-from whileai_review.work import pool
-from whileai_review.work.gold import gold_by_row, gold_labels
-from whileai_review.work.measuring import measured_as, stored_cells, trust_columns
+from whileai_review.work import judged, pool
+from whileai_review.work.measuring import measured_as, stored_cells
 
 REPORT = "thresholds"
 
@@ -144,7 +143,7 @@ def declare_threshold(
     by = " ".join(by.split())
     if not by:
         raise RefusedError("Say who declares it: a threshold is dated and signed.")
-    columns = store.columns(run_id, grader_id, criterion)
+    ids, columns, labels = judged.measured_rows(store, key, keep=False)
     scores = scores_of(columns)
     verdicts = cut(scores, threshold)
     n_pass, n_fail = int((verdicts == 1).sum()), int((verdicts == 0).sum())
@@ -156,10 +155,8 @@ def declare_threshold(
         )
     tuned: list[int] = []
     if not in_advance:
-        labels = gold_labels(store, run_id, gold_name or None, criterion)
-        even = is_even(columns["task"])
-        labelled = {int(record["key"]) for record in labels.records}
-        tuned = [i for i, a in zip(columns["id"], even, strict=True) if a and i in labelled]
+        even = np.array(is_even(columns.tasks), dtype=bool)[columns.task]
+        tuned = [i for i, a in zip(ids, even, strict=True) if a and i in labels.records]
     content = {"pass": "score >= threshold", "scores_of": line["name"], "threshold": threshold}
     number = store.add_threshold(
         run_id,
@@ -204,11 +201,9 @@ def declared_words(declared: dict[str, Any]) -> str:
     return words
 
 
-def scores_of(columns: dict[str, list[Any]]) -> np.ndarray:
-    """The scores of the store's columns; NaN where there is none."""
-    pairs = zip(columns["value"], columns["verdict"], strict=True)
-    values = [verdict if value is None else value for value, verdict in pairs]
-    return np.array([np.nan if value is None else value for value in values], dtype=float)
+def scores_of(columns: TrustColumns) -> np.ndarray:
+    """The scores of a judge, verdicts among them; NaN where there is none."""
+    return np.where(columns.judge == NO_VERDICT, columns.fraction, columns.judge).astype(float)
 
 
 def compute(path: str, revision: str, key: Key) -> None:
@@ -219,15 +214,13 @@ def compute(path: str, revision: str, key: Key) -> None:
 
 def _compute(store: Store, key: Key, revision: str) -> None:
     run_id, grader_id, gold, criterion = key
-    columns = store.columns(run_id, grader_id, criterion)
-    labels = gold_labels(store, run_id, gold or None, criterion)
-    cols = trust_columns(columns, gold_by_row(labels.records))
+    ids, cols, _ = judged.measured_rows(store, key, keep=False)
     shown = store.shown_rows(run_id, grader_id)
     if shown:  # what the judge was tuned on tells nothing of it, by task
-        rows = np.array([row_id in shown for row_id in columns["id"]], dtype=bool)
+        rows = np.array([row_id in shown for row_id in ids], dtype=bool)
         seen = np.isin(cols.task, np.unique(cols.task[rows]))
         cols = replace(cols, gold=np.where(seen, NO_VERDICT, cols.gold).astype(np.int8))
-    report = thresholds_from_columns(cols, scores_of(columns))
+    report = thresholds_from_columns(cols, scores_of(cols))
     weights = store.report(run_id, "weights", grader_id, gold, criterion)
     if weights is not None and orjson.loads(weights["body"]) is not None:
         report["warnings"].append(UNWEIGHTED)
