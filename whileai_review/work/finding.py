@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from whileai_review.store import RefusedError, Store, field_text, open_store
+from whileai_review.store import RefusedError, Store
 from whileai_review.store.search import match_words
-from whileai_review.work import pool
+from whileai_review.work.columns import column_of
 from whileai_review.work.measuring import BOTH, CELLS, cell_rows, measured_as
 from whileai_review.work.searching import index_text
 
@@ -23,9 +21,6 @@ HITS = 20_000
 
 NOTE_HITS = 100_000
 """Notes and reasons of files that a search looks at."""
-
-KEPT_BYTES = 256 * 1024 * 1024
-"""Of columns kept between two questions."""
 
 VERDICTS = ("pass", "fail", "none")
 LABELS = ("any", "none", "pass", "fail", "unclear")
@@ -97,7 +92,7 @@ def find_rows(
     """
     key = measured_as(store, run, grader, gold, criterion)
     run_id = key[0]
-    ids = _column(store, run_id, "ids", "")["ids"]
+    ids = column_of(store, run_id, "ids")["ids"]
     mask = _mask(store, key, filters, ids)
     waiting: set[int] = set()
     if reader is not None and any((filters.cell, filters.verdict, filters.label, filters.cause)):
@@ -111,7 +106,7 @@ def find_rows(
         wanted = None if by_task else page * size
         places, exact = _hits(store, run_id, filters.text, ids, mask, wanted)
     if by_task:
-        task = _column(store, run_id, "task", "")["codes"]
+        task = column_of(store, run_id, "task")["codes"]
         places = places[np.argsort(task[places], kind="stable")]
     last = max(1, -(-len(places) // size))  # a page behind the last one is the last one
     start = (min(max(1, page), last) - 1) * size
@@ -121,8 +116,8 @@ def find_rows(
 def task_rows(store: Store, row_id: int, limit: int = 100) -> list[int]:
     """The rollouts of a row's task in its run, this row among them, in the order of the file."""
     row = store.row(row_id)
-    ids = _column(store, row["run_id"], "ids", "")["ids"]
-    task = _column(store, row["run_id"], "task", "")["codes"]
+    ids = column_of(store, row["run_id"], "ids")["ids"]
+    task = column_of(store, row["run_id"], "task")["codes"]
     of = task[np.searchsorted(ids, row_id)]
     return ids[np.flatnonzero(task == of)[:limit]].tolist()
 
@@ -135,7 +130,7 @@ def columns_of(store: Store, run: int | str) -> dict[str, dict]:
     found = store.run(run)
     known: dict[str, dict] = {}
     for field in found["fields"]:
-        column = _column(store, found["id"], "field", field["name"])
+        column = column_of(store, found["id"], "field", field["name"])
         if field["kind"] == "group":
             counts = np.bincount(column["codes"], minlength=len(column["names"]))
             order = np.argsort(-counts, kind="stable")
@@ -164,11 +159,11 @@ def _mask(store: Store, key: tuple, filters: Filters, ids: np.ndarray) -> np.nda
         masks.append(_where(store, run_id, said))
     if filters.verdict is not None:
         _known("verdict", filters.verdict, VERDICTS)
-        verdicts = _column(store, run_id, "verdict", f"{grader}/{criterion}")["codes"]
+        verdicts = column_of(store, run_id, "verdict", f"{grader}/{criterion}")["codes"]
         masks.append(verdicts == VERDICTS.index(filters.verdict))
     if filters.label is not None:
         _known("label", filters.label, LABELS)
-        labels = _column(store, run_id, "label", criterion)
+        labels = column_of(store, run_id, "label", criterion)
         if filters.label in ("any", "none"):
             masks.append(_of(ids, labels["any"]) == (filters.label == "any"))
         else:
@@ -179,7 +174,7 @@ def _mask(store: Store, key: tuple, filters: Filters, ids: np.ndarray) -> np.nda
         rows = [f["row_id"] for f in store.findings(run_id) if f["code"] == filters.cause]
         masks.append(_of(ids, rows))
     if filters.task is not None:
-        column = _column(store, run_id, "task", "")
+        column = column_of(store, run_id, "task")
         masks.append(column["codes"] == column["number"].get(filters.task, -1))
     return np.logical_and.reduce(masks) if masks else None
 
@@ -208,7 +203,7 @@ def _where(store: Store, run_id: int, said: str) -> np.ndarray:
         raise RefusedError(
             f"No field {field!r} on this run. Fields: {', '.join(there[:20]) or 'none'}."
         )
-    column = _column(store, run_id, "field", field)
+    column = column_of(store, run_id, "field", field)
     if sign == "=":
         at = column["names"].index(value) if value in column["names"] else -1
         return column["codes"] == at
@@ -269,69 +264,3 @@ def _hits(
         noted = noted[ids[noted] <= last]
     places = np.unique(np.concatenate([*parts, noted])) if parts else noted
     return places.astype(np.intp), done
-
-
-# ---- columns of a run, kept: rows never change, and what is said of them has a revision ----
-
-_kept: OrderedDict[tuple, dict[str, Any]] = OrderedDict()
-_lock = threading.Lock()
-
-
-def _column(store: Store, run_id: int, kind: str, of: str) -> dict[str, Any]:
-    revision = {
-        "verdict": lambda: store.verdict_revision(run_id),
-        "label": lambda: store.label_revision(run_id, of),
-    }.get(kind, lambda: 0)()
-    key = (str(store.path), run_id, kind, of, revision)
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    if store.run(run_id)["n_rows"] > pool.ROWS:
-        column = pool.run(compute_column, str(store.path), run_id, kind, of, revision)
-    else:
-        column = _computed(store, run_id, kind, of)
-    with _lock:
-        _kept[key] = column
-        while len(_kept) > 1 and sum(map(_bytes, _kept.values())) > KEPT_BYTES:
-            _kept.popitem(last=False)
-    return column
-
-
-def _bytes(column: dict[str, Any]) -> int:
-    return sum(
-        part.nbytes if isinstance(part, np.ndarray) else 100 * len(part) for part in column.values()
-    )
-
-
-def compute_column(path: str, run_id: int, kind: str, of: str, revision: int) -> dict[str, Any]:
-    """One column of a run as arrays, in the pool; `revision` tells two calls apart."""
-    with open_store(path, create=False) as store:
-        return _computed(store, run_id, kind, of)
-
-
-def _computed(store: Store, run_id: int, kind: str, of: str) -> dict[str, Any]:
-    if kind == "ids":
-        return {"ids": np.asarray(store.tasks_of(run_id)[0], dtype=np.int64)}
-    if kind == "task":
-        codes, numbers = _codes(store.tasks_of(run_id)[1])
-        return {"codes": codes, "number": numbers}
-    if kind == "field":
-        values = store.field_values(run_id, of)[1]
-        codes, numbers = _codes([field_text(value) for value in values])
-        number = np.array([v if type(v) in (int, float) else np.nan for v in values], dtype=float)
-        return {"codes": codes, "names": list(numbers), "number": number}
-    if kind == "verdict":
-        grader, criterion = of.split("/", 1)
-        column = store.columns(run_id, int(grader), criterion)["verdict"]
-        names = {1: 0, 0: 1, None: 2}
-        return {"codes": np.array([names[v] for v in column], dtype=np.int8)}
-    labels = store.rows_by_label(run_id, of)
-    said = {name: np.array(sorted(rows), dtype=np.int64) for name, rows in labels.items()}
-    return {**said, "any": np.unique(np.concatenate([*said.values()]))}
-
-
-def _codes(values: list[str]) -> tuple[np.ndarray, dict[str, int]]:
-    numbers: dict[str, int] = {}
-    codes = [numbers.setdefault(value, len(numbers)) for value in values]
-    return np.array(codes, dtype=np.int32), numbers

@@ -15,6 +15,7 @@ import numpy as np
 
 from whileai_review.score._columns import NO_VERDICT, TrustColumns, people_votes
 from whileai_review.store import Store
+from whileai_review.work.columns import place_of
 from whileai_review.work.gold import GoldLabels, forget_rows, gold_by_row, sort_labels
 
 KEPT = 2
@@ -102,7 +103,7 @@ def measured_rows(
     run_id, grader_id, gold, criterion = key
     verdicts = store.verdict_revision(run_id)
     revision = store.label_revision(run_id, criterion)  # before the labels are read
-    where = (*_where(store), run_id, grader_id, criterion, verdicts)
+    where = (*place_of(store), run_id, grader_id, criterion, verdicts)
     judged = _kept(
         _judged if keep else OrderedDict(),
         where,
@@ -124,12 +125,6 @@ def measured_rows(
         found.set(truth, touched)
         found.upto = revision
     return judged.ids, found.columns(), found.labels
-
-
-def _where(store: Store) -> tuple[Any, ...]:
-    """The file itself, so that a new one in its place is another."""
-    stat = store.path.stat()
-    return str(store.path), stat.st_dev, stat.st_ino
 
 
 def _kept(kept: OrderedDict, key: tuple[Any, ...], make: Any) -> Any:

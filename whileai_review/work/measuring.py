@@ -17,13 +17,14 @@ import orjson
 from whileai_review import __version__
 from whileai_review.report import count, plural
 from whileai_review.resample import task_cells
-from whileai_review.score._columns import NO_VERDICT, TrustColumns, codes
+from whileai_review.score._columns import NO_VERDICT, TrustColumns
 from whileai_review.score.agreement import task_share
 from whileai_review.score.corrected import corrected_from_columns
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
 from whileai_review.score.weighted import OUTSIDE, complement, weighted_measures
-from whileai_review.store import NotFoundError, Store, field_text, open_store
+from whileai_review.store import NotFoundError, Store, open_store
 from whileai_review.work import judged, pool
+from whileai_review.work.columns import column_of
 from whileai_review.work.gold import GoldLabels, golds
 from whileai_review.work.headlines import trust_headline
 from whileai_review.work.plans import attach_plan
@@ -145,11 +146,10 @@ def slices(
     """
     key = measured_as(store, run, grader, gold, criterion)
     cells = orjson.loads(_stored(store, "cells", key))
-    ids, values = store.field_values(key[0], field)
-    if set(map(type, values)) != {str}:  # 1 and 1.0 are one key, and two texts
-        values = [field_text(value) for value in values]
-    names, value_of = codes(values)
-    tasks, task_of = codes(store.tasks_of(key[0])[1])
+    of_field, of_task = column_of(store, key[0], "field", field), column_of(store, key[0], "task")
+    names, value_of = of_field["names"], of_field["codes"].astype(np.intp)
+    tasks, task_of = of_task["number"], of_task["codes"].astype(np.intp)
+    ids = column_of(store, key[0], "ids")["ids"]
     places = [np.searchsorted(ids, cells[name]) for name in CELLS]
     cell = np.repeat(np.arange(len(CELLS)), [len(found) for found in places])
     at = np.concatenate(places)
@@ -158,14 +158,14 @@ def slices(
     counts = task_cells(part, cell, len(CELLS), len(parts))
     ends = np.searchsorted(parts, np.arange(len(names) + 1) * len(tasks))
     lines = [
-        _slice(field_text(value), counts[start:end])
+        _slice(value, counts[start:end])
         for value, start, end in zip(names, ends[:-1], ends[1:], strict=True)
         if start < end
     ]
     whole = _slice("all", task_cells(task_of[at], cell, len(CELLS), len(tasks)))
     weights = orjson.loads(_stored(store, "weights", key))
     if weights is not None:
-        texts = dict(zip(map(field_text, names), range(len(names)), strict=True))
+        texts = {name: number for number, name in enumerate(names)}
         labelled = _Labelled(at, task_of, cell, value_of, *map(np.array, weights))
         lines = [labelled.weighted(line, texts[line["value"]]) for line in lines]
         whole = labelled.weighted(whole, None)
