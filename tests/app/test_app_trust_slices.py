@@ -112,6 +112,12 @@ def test_odd_addresses_and_runs_without_fields(db, tmp_path, found):
         assert at.button(key="wr_find_slices")
 
 
+def test_a_field_that_was_not_named_in_advance_says_when_its_intervals_hold(recipe):
+    note = "hold for a field that was named before its figures were seen"
+    assert note not in words(page())
+    assert note in words(page(field="leak_pattern"))
+
+
 def test_without_labels_there_is_nothing_to_search(db, tmp_path):
     load_rows(db, tmp_path, rows(30))
     assert "Find slices" not in words(page())

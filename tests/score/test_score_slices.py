@@ -248,3 +248,15 @@ def test_a_report_is_plain_and_the_same_for_rows_in_another_order():
     order = rng.permutation(200)
     two = find_slices(cell[order], task[order], {"f": coded(letters[order])})
     assert one == two
+
+
+def test_a_slice_of_false_passes_alone_is_asked_where_its_field_comes_from():
+    cell = np.array([FP] * 12 + [TN] * 12 + [TP] * 6 + [FN])
+    value_of = np.repeat([0, 1], [12, 19])
+    said = worst_words(find_slices(cell, np.arange(31), {"f": (["x", "y"], value_of)}), "error")
+    assert said.endswith(
+        "Every row of it is a false pass: was this field written from the outcome?"
+    )
+    cell[0] = TP
+    said = worst_words(find_slices(cell, np.arange(31), {"f": (["x", "y"], value_of)}), "error")
+    assert "written from" not in said

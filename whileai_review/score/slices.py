@@ -42,6 +42,8 @@ MEASURES = {
 }
 """Measure -> its name, and what it is a share of. The hits of both are false passes."""
 
+AFTERWARDS = " Every row of it is a false pass: was this field written from the outcome?"
+
 MOST_LINES = 200
 """Slices that a report keeps: those with most hits beyond what is expected."""
 
@@ -147,6 +149,7 @@ def worst_words(report: Mapping[str, Any], measure: str) -> str:
     return (
         f"Worst of {k} by {words}: {line['field']} = {line['value']}, {count(found['hits'])} of "
         f"{plural_of(found['n'], of)}, {excess_words(found['excess'])}. {left_words(found, k, overall)}"
+        + (AFTERWARDS if line["false_passes"] == line["n"] >= SMALL_N else "")
     )
 
 

@@ -104,7 +104,7 @@ def _searched(found: Mapping[str, Any]) -> str:
     if found["named"]:
         words += (
             f" {visible(found['named'])} is not among them: it is named in advance and has its "
-            "plain intervals above."
+            "plain intervals under “Where does it leak?”."
         )
     if found["left_out"]:
         gone = ", ".join(f"{visible(each['field'])} ({each['why']})" for each in found["left_out"])

@@ -238,6 +238,11 @@ def show_slices(store: Store, picked: Picked, report: Mapping[str, Any]) -> None
         on_click=lambda value: open_cell(report["run_id"], "fp", field, value),
     )
     _slices_table(report["run_id"], field, found["rows"])
+    if field != first:
+        quiet(
+            "These intervals hold for a field that was named before its figures were seen. For one "
+            "that was picked because it looks bad, see “Find slices”."
+        )
 
 
 def show_person_against_rule(store: Store, report: Mapping[str, Any]) -> None:
