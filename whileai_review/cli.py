@@ -243,7 +243,7 @@ def load_command(
     "Of a run: human, program, model, or an import.",
 )
 @click.option("--grader", help="Of a run: the judge, by name.")
-@click.option("--criterion", help="Of a run: what is judged.")
+@click.option("--criterion", help="What is judged.")
 @click.option("--allow-model-gold", is_flag=True, help="Of a file: let a model's labels count.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), metavar="FILE",
               help="Also write all of it as one file of HTML that asks no host.")  # fmt: skip
@@ -276,7 +276,7 @@ def trust_command(
     if html_file is not None:
         _check_output(html_file, db, source)
     if source == "-" or Path(source).is_file():
-        rows, content = _rows_to_measure(source, maps, gold)
+        rows, content = _rows_to_measure(source, maps, gold, criterion)
         report = judge_trust(rows, allow_model_gold=allow_model_gold)
         if html_file is not None:
             bound = _file_certificate(report, source, content, grader, criterion, len(rows))
@@ -566,7 +566,7 @@ def _measured_file(
     """What a file's rows say of their judge, as a certificate that is not issued."""
     from whileai_review import judge_trust
 
-    rows, content = _rows_to_measure(file, maps, gold)
+    rows, content = _rows_to_measure(file, maps, gold, criterion)
     return _file_certificate(judge_trust(rows), source, content, grader, criterion, len(rows))
 
 
@@ -601,9 +601,12 @@ def _target_file(
 
 
 def _rows_to_measure(
-    source: str | Path, maps: Sequence[str], gold: str | None
+    source: str | Path, maps: Sequence[str], gold: str | None, criterion: str | None = None
 ) -> tuple[list[dict], str]:
-    """The rows of a file, verdicts and labels as numbers for judge_trust, and its hash."""
+    """The rows of a file, verdicts and labels as numbers for judge_trust, and its hash.
+
+    On another criterion than `overall` they are those that the file has on it.
+    """
     from whileai_review import load, work
 
     with _file(source) if isinstance(source, str) else nullcontext(source) as file:
@@ -614,9 +617,15 @@ def _rows_to_measure(
         if any(q.blocks and q.key not in said.keys for q in sniff.questions):
             raise work.NeedsMappingError(sniff)
         column = gold or ("gold_reward" if "gold_reward" in sniff.columns else None)
-        if column is not None and "gold_reward" not in said.keys:
-            said = said.merged(load.Mapping({"gold_reward": column}))
+        on = "" if criterion in (None, "overall") else f":{criterion}"
+        # Columns that the command names as the verdict and the label are of its criterion.
+        own = "reward" in said.keys and (gold is not None or "gold_reward" in said.keys)
+        key = f"gold_reward{on}" if gold is not None and not own else "gold_reward"
+        if column is not None and key not in said.keys:
+            said = said.merged(load.Mapping({key: column}))
         kept = [record.row for record in opened.records(sniff.mapping.merged(said))]
+    if criterion is not None and on:
+        kept = _on_criterion(kept, criterion, opened.name, mapped=own)
     for row in kept if kind else ():
         if row.get("gold_reward") is not None:
             row["gold_kind"] = kind
@@ -629,6 +638,26 @@ def _rows_to_measure(
     if opened.refused:
         click.echo(f"{len(opened.refused)} lines refused, see `load`", err=True)
     return kept, opened.content_hash or ""
+
+
+def _on_criterion(rows: list[dict], criterion: str, name: str, mapped: bool) -> list[dict]:
+    """The rows with verdict and label on a criterion in place of the overall ones.
+
+    `mapped`: the command itself said which columns are verdict and label; they are of it.
+    """
+    keys = {key: f"{key}:{criterion}" for key in ("reward", "gold_reward")}
+    if not any(theirs in row for row in rows for theirs in keys.values()):
+        if mapped:
+            return rows
+        raise Unusable(
+            f"{name} says nothing of the criterion {criterion!r}. Name its columns: "
+            f"--map reward:{criterion}=COLUMN --map gold_reward:{criterion}=COLUMN."
+        )
+    return [
+        {k: v for k, v in row.items() if k not in keys}
+        | {ours: row[theirs] for ours, theirs in keys.items() if theirs in row}
+        for row in rows
+    ]
 
 
 def _gold_column(text: str | None, columns: Sequence[str]) -> tuple[str | None, str | None]:
@@ -699,24 +728,35 @@ def import_command(
 @click.option("--for-estimate", is_flag=True,
               help="Rows with the picked judge and gold, as Trust measures them.")  # fmt: skip
 @click.option("--history", is_flag=True, help="Every label ever given, undone ones too.")
+@click.option("--criterion", help="Labels on it only; of an estimate: what is judged.")
+@click.option("--gold", help="Of an estimate: human, program, model, or an import.")
+@click.option("--grader", help="Of an estimate: the judge, by name.")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="A file instead of standard output."
 )
 def export_command(
-    run: str, db: Path, for_estimate: bool, history: bool, output: Path | None
+    run: str,
+    db: Path,
+    for_estimate: bool,
+    history: bool,
+    criterion: str | None,
+    gold: str | None,
+    grader: str | None,
+    output: Path | None,
 ) -> None:
     """Write the labels of a run as JSON lines.
 
     \b
     Example:
-      whileai-review label export before --for-estimate -o gold.jsonl
+      whileai-review label export before --for-estimate --criterion action -o gold.jsonl
     """
     from whileai_review import work
 
     if output is not None:
         _check_output(output, db)
     with _open(db, create=False) as store:
-        _write_lines(work.export_labels(store, run, for_estimate, history), output)
+        lines = work.export_labels(store, run, for_estimate, history, grader, gold, criterion)
+        _write_lines(lines, output)
 
 
 @command(label_group, "program")

@@ -312,7 +312,7 @@ class Runs(Family):
         return line[0] or 0
 
     def criteria(self, run: int | str) -> list[str]:
-        """Every criterion that a grader or a label of this run speaks of, `overall` first."""
+        """Every criterion that a grader, a label or a queue of this run speaks of, `overall` first."""
         with self._connections.read() as conn:
             found = ready_run(conn, run)
             names = {"overall"}
@@ -321,6 +321,12 @@ class Runs(Family):
             ):
                 names |= distinct_criteria(conn, "scores", "grader_id", grader[0])
             names |= distinct_criteria(conn, "labels", "run_id", found["id"])
+            names |= {
+                line[0]
+                for line in conn.execute(
+                    "SELECT DISTINCT criterion FROM queues WHERE run_id=?", (found["id"],)
+                )
+            }
         return sorted(names, key=lambda c: (c != "overall", c))
 
     def people(self) -> list[str]:

@@ -5,7 +5,8 @@ import streamlit as st
 from whileai_review.store import NotFoundError, Store, StoreError
 from whileai_review.ui.data import clock, quiet, warn
 from whileai_review.ui.keys import Press, label_bar, last_error, min_ms
-from whileai_review.ui.queues import how_words, open_queue
+from whileai_review.ui.queues import how_words, on_criterion, open_queue
+from whileai_review.ui.text import cut, plain, visible
 from whileai_review.ui.transcript import show_record
 from whileai_review.work import answer, review_result
 from whileai_review.work.headlines import review_words
@@ -25,7 +26,7 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
     progress = store.progress(queue_id, annotator)
     following = store.next_row(queue_id, annotator)
     if following is None:
-        _show_done(store, queue, progress)
+        _show_done(store, queue, progress, annotator)
         row_id, least = "", 0
     else:
         row_id = str(following["row_id"])
@@ -46,6 +47,8 @@ def show_labelling(store: Store, queue_id: int, annotator: str) -> None:
 
 def _show_row(store: Store, queue: dict, row_id: int) -> int:
     found = store.row(row_id)
+    for asked in on_criterion(queue):  # a key answers this, and nothing else of the row
+        st.markdown(f"**{plain(cut(asked, 200).text)}**")
     record = show_record(
         found["row"], str(row_id), blind=True, declared=store.run(found["run_id"])["tools"]
     )
@@ -62,10 +65,11 @@ def _strip(queue: dict, progress: dict) -> str:
     return " · ".join(parts)
 
 
-def _show_done(store: Store, queue: dict, progress: dict) -> None:
+def _show_done(store: Store, queue: dict, progress: dict, annotator: str) -> None:
     unclear = f", {progress['unclear']:,} of them can't tell" if progress["unclear"] else ""
     st.markdown(f"**All {progress['n']:,} rows of this queue are answered{unclear}.**")
-    run = {"run": str(queue["run_id"])}
+    run_id = queue["run_id"]
+    run = {"run": str(run_id)}
     if queue["purpose"] == "review":
         # Picked rows say nothing of the judge's rates: Trust would show no change.
         quiet(review_words(review_result(store, queue["id"])))
@@ -73,6 +77,14 @@ def _show_done(store: Store, queue: dict, progress: dict) -> None:
         st.page_link("pages/queue.py", label="Back to the rows to read", query_params=run)
         return
     quiet("U takes the last answer back. What the labels say of the judge is on Trust.")
+    criterion = queue["criterion"]
+    if criterion != store.run(run_id)["criterion"]:
+        # Trust is about one criterion, and nothing switches it but a person.
+        short = plain(cut(visible(criterion), 60).text)
+        if st.button(f"See what they say of the judge on “{short}”", key="wr_measure_criterion"):
+            store.choose(run_id, criterion=criterion, by=annotator)
+            st.switch_page("pages/trust.py", query_params=run)
+        return
     st.page_link(
         "pages/trust.py",
         label="See what they say of the judge",

@@ -50,6 +50,13 @@ def how_words(queue: dict) -> str:
     return HOW_SHORT.get(queue["how"], queue["how"])
 
 
+def on_criterion(queue: dict) -> list[str]:
+    """Return the criterion of a queue, in words; nothing where it is all of the row."""
+    if queue["criterion"] == "overall":
+        return []
+    return [f"criterion: {queue['criterion']}"]
+
+
 def pick_queue(store: Store, annotator: str) -> int | None:
     """Show the choice of queues; return the one that was just made."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -69,7 +76,8 @@ def _show_open(store: Store, annotator: str) -> None:
         st.caption("No queue yet: draw rows at the right.")
     for queue in queues:
         done = store.progress(queue["id"], annotator)["done"]
-        label = f"{done:,} of {queue['n']:,} · {queue['name']} · {queue['run']}"
+        about = [queue["name"], queue["run"], *on_criterion(queue)]
+        label = f"{done:,} of {queue['n']:,} · {' · '.join(about)}"
         # Not a page_link: to the page itself it changes the parameters, not the address.
         st.button(
             plain(label),
@@ -92,6 +100,7 @@ def _draw_new(store: Store, annotator: str) -> int | None:
         format_func=lambda each: visible(runs[each]["name"]),
         key="draw_run",
     )
+    criterion = _pick_criterion(store, run_id)
     how: Any = st.selectbox("How", [*HOW], format_func=lambda each: HOW[each], key="draw_how")
     field = value = None
     if how == "group":
@@ -108,11 +117,28 @@ def _draw_new(store: Store, annotator: str) -> int | None:
     if not st.button(f"Label {n:,} rows", type="primary"):
         return None
     try:
-        queue = draw_queue(store, run_id, how, n=n, field=field, value=value, by=annotator)
+        queue = draw_queue(
+            store, run_id, how, n=n, criterion=criterion, field=field, value=value, by=annotator
+        )
     except RefusedError as error:
         warn(str(error))
         return None
     return queue["id"]
+
+
+def _pick_criterion(store: Store, run_id: int) -> str:
+    """What the rows are answered on: a criterion of the run, or a new one by its name."""
+    there, now = store.criteria(run_id), store.run(run_id)["criterion"]
+    chosen: Any = st.selectbox(
+        "Criterion",
+        there,
+        index=there.index(now) if now in there else 0,
+        format_func=visible,
+        key=f"draw_criterion_{run_id}",
+        accept_new_options=True,
+        help="What a row passes or fails. A new one is typed; overall is all of it.",
+    )
+    return chosen or now
 
 
 def _pick_kinds(store: Store, run_id: int) -> str | None:

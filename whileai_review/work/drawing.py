@@ -12,8 +12,10 @@ look better: a coin reaches .81, see statistics.md 1).
 from __future__ import annotations
 
 import math
+import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,9 @@ ALLOCATIONS = ("equal", "proportional")
 
 MOST_STRATA = 50
 """Values of a field that are strata; with more, nearly every stratum would be a row or two."""
+
+CRITERION_CHARS = 60
+"""Characters of the name of a criterion."""
 
 DEFAULT_N = 150
 """Rows of a queue when nothing else is said: at an agreement of .90 the lower bound then
@@ -57,6 +62,8 @@ def draw_queue(
         Rows to draw, `DEFAULT_N` when None; no more than there are.
     seed
         Of the draw and the order.
+    criterion
+        What is answered: one of the run or a new one; what is picked on the run when None.
     allocation
         Of a stratified draw: ``equal``, ``proportional``, or rows for each stratum by name
         (``pass`` and ``fail`` of the judge, or a value of the field).
@@ -73,6 +80,8 @@ def draw_queue(
         Nothing to draw from, an unknown way to draw, or a stratum that cannot be drawn from
         (none of its rows is there, or its rows would have no chance).
     """
+    if criterion is not None:
+        criterion = criterion_name(store, run, criterion)
     if how == "stratified":
         return _draw_stratified(store, run, n, seed, criterion, field, by, allocation)
     if how not in WAYS:
@@ -102,6 +111,25 @@ def draw_queue(
         value=value,
     )
     return store.queue(queue["id"])
+
+
+def criterion_name(store: Store, run: int | str, text: str) -> str:
+    """The criterion that is meant: one of the run, in whatever case, or a new one.
+
+    Raises
+    ------
+    RefusedError
+        Nothing that can be seen, or too long.
+    """
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    if not name or len(name) > CRITERION_CHARS:
+        raise RefusedError(
+            f"A criterion has a name of 1 to {CRITERION_CHARS} characters, e.g. action."
+        )
+    there = store.criteria(run)
+    if name in there:
+        return name
+    return next((each for each in there if each.casefold() == name.casefold()), name)
 
 
 def population(
@@ -311,13 +339,15 @@ def review_queue(
     field: str | None = None,
     value: str | None = None,
     by: str | None = None,
+    **choices: Any,
 ) -> dict:
     """The rows where judge and gold differ and a share of the agreeing ones, in one blind order.
 
     Every disagreeing row is in (chance 1); of the agreeing rows `agreeing_share` are drawn.
-    What is answered here was picked and enters no estimate unsaid.
+    What is answered here was picked and enters no estimate unsaid. `choices` are ``grader``,
+    ``gold`` and ``criterion``; what is picked on the run where not given.
     """
-    run_id, grader, gold, criterion = measured_as(store, run)
+    run_id, grader, gold, criterion = measured_as(store, run, **choices)
     if not grader or not gold:
         raise RefusedError("A review queue needs a judge's verdicts and gold to hold against them.")
     if not 0 <= agreeing_share <= 1:

@@ -198,15 +198,41 @@ def _not_measured(report: dict[str, Any]) -> tuple[str, str]:
             "Load a file with verdicts onto it, or map the column that holds them.",
         )
     if not report["agreement"]["n"]:
-        return (
-            "No label by a person or a program.",
-            "Label 30 rows to know whether it is hopeless.",
-        )
+        return _nothing_compared(report)
     reason = report["state_reason"]
     return (
         reason[:1].upper() + reason[1:] + ".",
         "Label 30 rows as a person, or state a rule, to measure the judge.",
     )
+
+
+def _nothing_compared(report: dict[str, Any]) -> tuple[str, str]:
+    """Which half is missing, and on which criterion."""
+    criterion, coverage = report.get("criterion") or "overall", report.get("coverage")
+    on = "" if criterion == "overall" else f" on the criterion “{_short(criterion)}”"
+    if report.get("judge_passes", (0, 1))[1] == 0:
+        return (
+            f"The judge has no verdict{on}.",
+            "Load a file with verdicts onto it, or map the column that holds them.",
+        )
+    if coverage and coverage["random"] + coverage["imported"]:
+        return (
+            f"No row has both a verdict and a label{on}.",
+            "Label rows that the judge has judged.",
+        )
+    if coverage and coverage["picked"]:
+        return (
+            f"Every label{on} is on a row that was picked, or answered after the judge was seen.",
+            "These enter no estimate: label 30 rows that are drawn.",
+        )
+    return (
+        f"No label{on} by a person or a program.",
+        "Label 30 rows to know whether it is hopeless.",
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else f"{name[:29]}…"
 
 
 def _one_class(report: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from whileai_review import load, rows
 from whileai_review.score.labels import attach_labels
-from whileai_review.store import RefusedError, Store, utc
+from whileai_review.store import NotFoundError, RefusedError, Store, utc
 from whileai_review.work.gold import IMPORT, gold_labels, gold_of_labels
 from whileai_review.work.measuring import measured_as
 
@@ -18,6 +18,7 @@ _ABOUT = (
     "unblinded_at",
 )  # fmt: skip
 _NUMBERS = ("step", "seconds", "inclusion_p")
+_ON_CRITERION = ("reward:", "gold_reward:")
 _BY_TEXT = ("rollout_id", "scenario_id", "rollout_index", "prompt", "final_text")
 
 
@@ -93,7 +94,13 @@ def import_labels(
 
 
 def export_labels(
-    store: Store, run: int | str, for_estimate: bool = False, history: bool = False
+    store: Store,
+    run: int | str,
+    for_estimate: bool = False,
+    history: bool = False,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
 ) -> Iterator[dict]:
     """The labels of a run, one dict a line; or its rows as an estimate sees them.
 
@@ -101,12 +108,28 @@ def export_labels(
     ``label`` (1, 0, or None for can't tell), ``verdict``, ``annotator``, ``kind``, ``ts`` and
     what else is known of it. With `for_estimate`, each line is a row with the picked judge's
     verdict as ``reward`` and, where it has one, its ``gold_reward``, ``gold_kind`` and
-    ``gold_labels``: `judge_trust` of these rows gives the numbers of the Trust page.
+    ``gold_labels``: `judge_trust` of these rows gives the numbers of the Trust page. On another
+    criterion than `overall` the two stand under ``reward:<criterion>`` and
+    ``gold_reward:<criterion>`` too.
+
+    Parameters
+    ----------
+    grader, gold
+        Of an estimate; what is picked on the run where None.
+    criterion
+        Only labels on it, all where None; of an estimate what is picked on the run.
+
+    Raises
+    ------
+    NotFoundError
+        No such run, or no such grader or criterion on it.
     """
     if for_estimate:
-        yield from _estimate_rows(store, run)
+        yield from _estimate_rows(store, run, grader, gold, criterion)
         return
-    for label in store.labels(run, history=history):
+    if criterion is not None and criterion not in (there := store.criteria(run)):
+        raise NotFoundError(f"No criterion {criterion!r} here. Criteria: {', '.join(there)}.")
+    for label in store.labels(run, criterion, history=history):
         yield {
             "key": label["identity"],
             "label": _WORDS.get(label["verdict"]),
@@ -203,8 +226,10 @@ def _targets(store: Store, run: int | str, entries: list[dict]) -> tuple[list[in
     return ids, targets
 
 
-def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
-    run_id, grader_id, gold, criterion = measured_as(store, run)
+def _estimate_rows(
+    store: Store, run: int | str, judge: int | str | None, of: str | None, on: str | None
+) -> Iterator[dict]:
+    run_id, grader_id, gold, criterion = measured_as(store, run, judge, of, on)
     grader = next((g for g in store.run(run_id)["graders"] if g["id"] == grader_id), None)
     labels = gold_labels(store, run_id, gold or None, criterion)
     truth = gold_of_labels(labels)
@@ -221,7 +246,8 @@ def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
     drop = ("reward", "gold_reward", "gold_kind", "gold_labels", "judge_name")
     for row_id, row in store.numbered_rows(run_id):
         value, verdict, signed = verdicts[row_id]
-        line = {k: v for k, v in row.items() if k not in drop}
+        # What the file said on some criterion would be read for what is measured here.
+        line = {k: v for k, v in row.items() if k not in drop and not k.startswith(_ON_CRITERION)}
         if value is not None:
             line["reward"] = value if verdict is None else verdict
         if grader is not None:
@@ -232,4 +258,6 @@ def _estimate_rows(store: Store, run: int | str) -> Iterator[dict]:
                 line[key] = gold_row[key]
         if gold_row and labels.chances.get(row_id) is not None:
             line["inclusion_p"] = labels.chances[row_id]
+        if criterion != "overall":
+            line |= {f"{k}:{criterion}": line[k] for k in ("reward", "gold_reward") if k in line}
         yield line
