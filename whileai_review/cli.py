@@ -620,6 +620,7 @@ def _rows_to_measure(
         on = "" if criterion in (None, "overall") else f":{criterion}"
         # Columns that the command names as the verdict and the label are of its criterion.
         own = "reward" in said.keys and (gold is not None or "gold_reward" in said.keys)
+        own = own and f"reward:{criterion}" not in said.keys
         key = f"gold_reward{on}" if gold is not None and not own else "gold_reward"
         if column is not None and key not in said.keys:
             said = said.merged(load.Mapping({key: column}))
