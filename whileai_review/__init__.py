@@ -8,7 +8,7 @@ from whileai_review.score.corrected import corrected_pass_rate
 from whileai_review.score.judge_trust import format_judge_trust, judge_probes, judge_trust
 from whileai_review.score.labels import annotator_agreement, attach_labels
 
-__version__ = "0.2.1"
+__version__ = "0.3.0"
 
 __all__ = [
     "__version__",
