@@ -297,3 +297,15 @@ def test_a_deleted_run_takes_its_plan_with_it(store, run, label):
         queue["id"], report["grader_id"], "human", 10,
         {"state": "passes", "headline": "", "n": 1, "n_tasks": 1},
     )  # fmt: skip
+
+
+def test_a_plan_of_too_few_labels_says_that_no_judge_can_pass(store, run, label):
+    # 12 of 12 has a lower bound of .757 (Wilson): under .80 whatever the judge does.
+    queue = work.draw_queue(store, run, "one_per_task", 12)
+    label(queue, store.queue_row_ids(queue["id"])[:6])
+    work.note_look(store, measured(store, run), "ben")
+    said = looks_words(measured(store, run))
+    assert said == (
+        "Looked at once before the last of 12 labels. 12 labels are too few for any judge to clear "
+        "80%."
+    )

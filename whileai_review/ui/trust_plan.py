@@ -19,6 +19,9 @@ from whileai_review.work.plans import repeats_words
 MORE = 50
 """Labels that an extension offers where the planner has no number."""
 
+MOST_LINES = 5
+"""Verdicts and extensions that stand open; older ones are folded."""
+
 _FIXED = (
     "The usual 95% interval. It holds when the number of labels was fixed before and somebody looks "
     "once. Looked at again and again, it clears any floor in the end."
@@ -35,7 +38,12 @@ def show_plan(store: Store, report: Mapping[str, Any], hidden: bool) -> None:
 
     Drawing figures of a queue under way is a look, and is written down.
     """
-    for line in work.verdict_lines(report, figures=not hidden):
+    lines = work.verdict_lines(report, figures=not hidden)
+    if len(lines) > MOST_LINES:
+        with st.expander(f"Earlier verdicts and extensions ({count(len(lines) - MOST_LINES)})"):
+            for line in lines[:-MOST_LINES]:
+                quiet(visible(line))
+    for line in lines[-MOST_LINES:]:
         quiet(visible(line))
     if hidden or not report["agreement"]["n"] or report["state"] == "not_measured":
         return
@@ -59,11 +67,12 @@ def _show_two_intervals(report: Mapping[str, Any]) -> None:
             term("Fixed plan", _FIXED),
             value,
             interval_percent(quoted(agreement), n),
+            f"≥ {percent(floor)}",
             "one look, after the last planned label",
         ]
     ]
     if valid["ci95"] is None:
-        show_table(_HEADS, lines)
+        _table(lines)
         quiet("Rows drawn with unequal chances have no interval that holds at every look.")
         return
     lines.append(
@@ -71,10 +80,11 @@ def _show_two_intervals(report: Mapping[str, Any]) -> None:
             term("At every look", _VALID),
             value,
             interval_percent(valid["ci95"], n),
+            f"≥ {percent(floor)}",
             "every look, whenever you stop",
         ]
     )
-    show_table(_HEADS, lines)
+    _table(lines)
     low, high = valid["ci95"]
     if low >= floor:
         quiet(
@@ -89,10 +99,16 @@ def _show_two_intervals(report: Mapping[str, Any]) -> None:
         quiet(f"At every look the interval still has {percent(floor)} in it: go on labelling.")
 
 
+def _table(lines: list[list[object]]) -> None:
+    with st.container(width=760):
+        show_table(_HEADS, lines)
+
+
 _HEADS = [
     Column("agreement so far", "wrap"),
     Column("value", "number"),
     Column("95%", "number"),
+    Column("floor", "number"),
     Column("holds for", "wrap"),
 ]
 
@@ -142,7 +158,7 @@ def _show_extending(
     if plan["planned"] >= ways:
         return
     still = max(plan["planned"] - plan["labelled"], 0) if not plan["closed_at"] else 0
-    offered = labels_to(store, plan["queue"], max(missing - still, 1))
+    offered = labels_to(store, plan["queue"], missing - still if missing > still else MORE)
     with st.popover("Extend the queue"):
         quiet(
             f"“{visible(plan['name'])}” is planned for {plural(plan['planned'], 'label')}. More rows "

@@ -8,6 +8,7 @@ from typing import Any
 from whileai_review.report import count, plural
 from whileai_review.store import RefusedError, Store
 from whileai_review.work.drawing import draw_name, draw_queue, drawn_order, population
+from whileai_review.work.plans import said_of
 
 EXTENDABLE = ("random", "one_per_task", "group")
 
@@ -92,7 +93,7 @@ def longest_plan(store: Store, queue_id: int) -> int:
 def seen_words(report: Mapping[str, Any]) -> str:
     """What a page says of a judge, as it is kept with an extension that follows."""
     said = report["headline"]
-    words = f"{said['word']}. {said['bold']}"
+    words = f"{said['word']}. {said_of(report)}"
     return f"{words} {said['grey']}" if report["interim"] and said["grey"] else words
 
 

@@ -28,6 +28,9 @@ WORDS = {
     "interim": "INTERIM",
 }
 
+ANOTHER_CHECK = "a check below is not passed"
+"""Why a judge is not shown when it is neither agreement nor kappa."""
+
 BASELINE_P = 0.05
 """Under this p the judge and the constant answer differ."""
 
@@ -266,7 +269,7 @@ def _why_not_shown(report: dict[str, Any]) -> str:
     if reason.startswith("kappa"):
         kappa = f"{number2(agreement['kappa'])} {interval2(agreement['kappa_ci95'])}"
         return f"kappa {kappa} may lie under {number2(floors['min_kappa'])}"
-    return "a check below is not passed"
+    return ANOTHER_CHECK
 
 
 def _missed_words(report: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from whileai_review.report import count, percent, plural
 from whileai_review.score.planning import chance_with_looks
 from whileai_review.store import Store
-from whileai_review.work.headlines import WORDS, interim_headline, interim_words
+from whileai_review.work.headlines import ANOTHER_CHECK, WORDS, interim_headline, interim_words
 
 STATES_WITHOUT = ("not_measured",)
 """States that are no verdict: there is nothing to be held to."""
@@ -48,7 +48,7 @@ def attach_plan(
         agreement = report["agreement"]
         found = {
             "state": report["state"],
-            "headline": report["headline"]["bold"],
+            "headline": said_of(report),
             "n": agreement["n"],
             "n_tasks": agreement["n_tasks"],
         }
@@ -101,15 +101,18 @@ def looks_words(report: Mapping[str, Any]) -> str:
     floor = report["floors"]["min_agreement"]
     seen = [look["n_labels"] for look in history["looks"] if look["queue"] == queue]
     seen += [v["planned"] for v in verdicts if v["queue"] == queue]
-    once = percent(chance_with_looks([], end, floor), 1_001)
-    ever = percent(chance_with_looks(seen, end, floor), 1_001)
-    words = (
-        f"{_times(n_looks)} before the last of {plural(end, 'label')}. One planned look passes a "
-        f"judge exactly at the floor of {percent(floor)} in {once} of studies; "
-    )
+    # Labels of earlier queues are in the same estimate.
+    before = max(report["agreement"]["n"] - history["plan"]["labelled"], 0)
+    alone = chance_with_looks([], before + end, floor)
+    once = percent(alone, 1_001)
+    ever = percent(chance_with_looks([before + n for n in seen], before + end, floor), 1_001)
+    words = f"{_times(n_looks)} before the last of {plural(end, 'label')}. "
+    if not alone:
+        return f"{words}{plural(before + end, 'label')} are too few for any judge to clear {percent(floor)}."
+    words += f"A judge exactly at the floor of {percent(floor)} passes one planned look in {once} of studies. "
     if ever == once:
-        return words + "looking more often, and stopping when it passes, makes that more."
-    return words + f"with these looks, for who stops at the first that passes, it is {ever}."
+        return words + "Looking more often, and stopping when it passes, makes that more."
+    return words + f"Stopping at the first of these looks that passes, it would pass in {ever}."
 
 
 def planner_words(report: Mapping[str, Any]) -> str:
@@ -128,6 +131,12 @@ def planner_words(report: Mapping[str, Any]) -> str:
             f"So far it agrees no more than {floor}: if that holds, no number of labels is enough."
         )
     if here is not None and here["if_it_holds"] == 0 or here is None and plan["if_it_holds"] == 0:
+        if report["interim"]:
+            return f"The fixed plan’s lower bound clears {floor} so far. It counts after the last label."
+        if report["state"] == "not_shown":
+            return (
+                f"The lower bound of agreement clears {floor}; what is not shown is another check."
+            )
         return f"The lower bound of agreement clears {floor}: it needs no more labels."
     if here is not None and here["if_it_holds"] is not None:
         words = f"The lower bound can clear {floor} after {_more(here, 'if_it_holds')} if the rate holds"
@@ -206,13 +215,21 @@ def _extension_words(extension: Mapping[str, Any], figures: bool) -> str:
 
 def _since(report: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:
     """What to say when the numbers are no longer those of the newest verdict."""
-    said, n = report["headline"], report["agreement"]["n"]
-    if (said["state"], said["bold"], n) == (verdict["state"], verdict["headline"], verdict["n"]):
+    state, said, n = report["headline"]["state"], said_of(report), report["agreement"]["n"]
+    if (state, said, n) == (verdict["state"], verdict["headline"], verdict["n"]):
         return []
     return [
-        f"Labels changed after that verdict: now {said['word']}. {said['bold'].rstrip('.')} "
+        f"Labels changed after that verdict: now {WORDS[state]}. {said.rstrip('.')} "
         f"({plural(n, 'label')}, {plural(report['agreement']['n_tasks'], 'task')})."
     ]
+
+
+def said_of(report: Mapping[str, Any]) -> str:
+    """The headline's sentence, so that it can be read away from the page: with the reason."""
+    bold = report["headline"]["bold"]
+    if report["state"] == "not_shown" and bold.endswith(f"{ANOTHER_CHECK}."):
+        return bold.removesuffix(f"{ANOTHER_CHECK}.") + report["state_reason"]
+    return bold
 
 
 def _times(n: int) -> str:
