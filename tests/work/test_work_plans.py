@@ -1,11 +1,14 @@
 """Plans of labels: the verdict is set once, looks and extensions are kept and stand under it."""
 
+import json
+
 import pytest
 
 from whileai_review import work
 from whileai_review.store import RefusedError
 from whileai_review.work.extending import seen_words
 from whileai_review.work.plans import looks_words, planner_words, worth_of_second
+from whileai_review.work.trust_report import headline_texts, trust_html
 
 
 @pytest.fixture
@@ -136,12 +139,21 @@ def test_a_queue_is_extended_by_its_own_draw_and_the_longer_plan_has_its_own_ver
     assert [(v["planned"], v["n"], v["n_looks"]) for v in verdicts] == [(30, 30, 0), (120, 120, 1)]
     kinds = [line.split(" of ")[0].split(" on ")[0] for line in after["verdict_lines"]]
     assert kinds == ["Verdict", "Extended", "Verdict"]
-    assert "by ana from 30 to 120 labels, when the page said: NOT SHOWN." in str(
-        after["verdict_lines"]
-    )
+    assert after["verdict_lines"][1].endswith("by ana from 30 to 120 labels, after that verdict.")
     assert "looked at once before." in after["verdict_lines"][2]
     # All rows of a task are drawn with the chance of the longer draw: none weighs more.
     assert after["weighted"] is None
+
+
+def test_an_extension_before_the_end_says_what_was_seen(store, run, label):
+    queue = work.draw_queue(store, run, "one_per_task", 30)
+    label(queue, store.queue_row_ids(queue["id"])[:20])
+    report = measured(store, run)
+    assert work.plan_more(store, report, 10, "ana")["planned_n"] == 30  # it waits for ten
+    work.plan_more(store, report, 40, "ana")
+    (line,) = measured(store, run)["verdict_lines"]
+    assert "by ana from 30 to 60 labels, when the page said: INTERIM. 20 of 30 planned" in line
+    assert "So far agrees 100%" in line
 
 
 def test_rows_of_tasks_of_unlike_size_weigh_by_the_longer_draw(store, put, label):
@@ -309,3 +321,16 @@ def test_a_plan_of_too_few_labels_says_that_no_judge_can_pass(store, run, label)
         "Looked at once before the last of 12 labels. 12 labels are too few for any judge to clear "
         "80%."
     )
+
+
+def test_file_and_quote_carry_the_verdict_and_its_looks(store, run, label):
+    queue = work.draw_queue(store, run, "one_per_task", 40)
+    label(queue, store.queue_row_ids(queue["id"])[:30])
+    work.note_look(store, measured(store, run), "ben")
+    label(queue, store.queue_row_ids(queue["id"])[30:])
+    report = measured(store, run)
+    (line,) = report["verdict_lines"]
+    file = trust_html(store, run, gold="human")
+    assert line in file and "Looked at once before the last of 40 labels" in file
+    texts = headline_texts(report)
+    assert line in texts["text"] and json.loads(texts["json"])["plan"] == [line]

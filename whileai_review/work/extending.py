@@ -100,13 +100,17 @@ def seen_words(report: Mapping[str, Any]) -> str:
 def plan_more(store: Store, report: Mapping[str, Any], more: int, by: str | None = None) -> dict:
     """The queue that brings `more` labels to a trust report: the one that was begun, made longer.
 
-    Where people have begun none, a new one of one rollout a task first.
+    Labels that it still waits for are part of them. Where people have begun none, a new one of one
+    rollout a task first.
     """
     run_id, criterion = report["run_id"], report["criterion"]
     if report["gold"] == "human":
         plan = store.begun_plan(run_id, criterion)
         if plan is not None and store.queue(plan["queue"])["how"] in EXTENDABLE:
-            to_n = labels_to(store, plan["queue"], more)
+            waiting = 0 if plan["closed_at"] else max(plan["planned"] - plan["labelled"], 0)
+            if more <= waiting:
+                return store.queue(plan["queue"])
+            to_n = labels_to(store, plan["queue"], more - waiting)
             return extend_queue(store, plan["queue"], to_n, by, seen_words(report))
     return draw_queue(store, run_id, "one_per_task", more, criterion=criterion, by=by)
 

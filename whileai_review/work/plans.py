@@ -78,7 +78,8 @@ def verdict_lines(report: Mapping[str, Any], figures: bool = True) -> list[str]:
     """
     history = report["plan_history"]
     lines = [(v["at"], _verdict_words(v, figures)) for v in history["verdicts"]]
-    lines += [(e["at"], _extension_words(e, figures)) for e in history["extensions"]]
+    told = {f"{WORDS[v['state']]}. {v['headline']}" for v in history["verdicts"]}
+    lines += [(e["at"], _extension_words(e, figures, told)) for e in history["extensions"]]
     words = [text for _, text in sorted(lines)]
     if history["verdicts"] and not report["interim"]:
         words += _since(report, history["verdicts"][-1])
@@ -202,13 +203,16 @@ def _verdict_words(verdict: Mapping[str, Any], figures: bool) -> str:
     )
 
 
-def _extension_words(extension: Mapping[str, Any], figures: bool) -> str:
+def _extension_words(extension: Mapping[str, Any], figures: bool, told: set[str]) -> str:
+    """Who extended it, and what they had seen; what a verdict says is not said twice."""
     by = f" by {extension['by']}" if extension["by"] else ""
     words = (
         f"Extended on {day(extension['at'])}{by} from {count(extension['from_n'])} to "
         f"{plural(extension['to_n'], 'label')}"
     )
-    if figures and extension["seen"]:
+    if extension["seen"] in told:
+        words += ", after that verdict"
+    elif figures and extension["seen"]:
         words += f", when the page said: {extension['seen'].rstrip('.')}"
     return words + "."
 

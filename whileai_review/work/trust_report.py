@@ -27,6 +27,7 @@ from whileai_review.work import pool
 from whileai_review.work.certificates import certificate_of, first_field, issued, kept_certificate
 from whileai_review.work.headlines import weighting_lines
 from whileai_review.work.measuring import slices, trust
+from whileai_review.work.plans import looks_words
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What a browser may do with the file: read its own styles. The second lock; the first is that
@@ -144,6 +145,7 @@ def trust_page(
         f'<h1><span class="word" style="border-color:{colour}">{html_text(said["word"])}</span> '
         f"{html_text(said['bold'])}</h1>",
         _quiet(said["grey"]),
+        *map(_quiet, _plan_lines(report)),
         _coverage(report),
     ]
     if report["agreement"]["n"]:
@@ -203,7 +205,8 @@ def headline_texts(report: Mapping[str, Any]) -> dict[str, str]:
     names = (report["run"], report["grader"] or "no judge", report["criterion"])
     where = visible(" · ".join(map(str, names)))
     markdown = [f"**{said['word']}. {markdown_text(said['bold'])}**"]
-    markdown += [markdown_text(line) for line in (said["grey"], where) if line]
+    plan = report.get("verdict_lines") or []
+    markdown += [markdown_text(line) for line in (said["grey"], *plan, where) if line]
     low, high = wider(agreement["ci95"], agreement["ci95_tasks"]) or (None, None)
     value = {
         "state": "interim" if report["interim"] else report["state"],
@@ -216,13 +219,21 @@ def headline_texts(report: Mapping[str, Any]) -> dict[str, str]:
         "agreement": {"value": agreement["agreement"], "low": low, "high": high},
         "n_rows": agreement["n"],
         "n_tasks": agreement["n_tasks"],
+        "plan": plan,
     }
-    lines = [f"{said['word']}. {said['bold']}", said["grey"], where]
+    lines = [f"{said['word']}. {said['bold']}", said["grey"], *plan, where]
     return {
         "text": visible("\n".join(line for line in lines if line)),
         "markdown": "  \n".join(markdown),
         "json": json.dumps(value, indent=1),
     }
+
+
+def _plan_lines(report: Mapping[str, Any]) -> list[str]:
+    """Verdicts with their dates, extensions, and what the looks before the end do to them."""
+    if not report.get("verdict_lines"):
+        return []
+    return [line for line in (*report["verdict_lines"], looks_words(report)) if line]
 
 
 def _about(certificate: Mapping[str, Any]) -> str:
