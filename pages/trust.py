@@ -5,6 +5,7 @@ import streamlit as st
 from whileai_review.ui import (
     trust_certificate,
     trust_export,
+    trust_gold,
     trust_plan,
     trust_slices,
     trust_threshold,
@@ -40,6 +41,7 @@ with page_of_store() as store:
             view.show_slices(store, picked, report)
         trust_slices.show_found_slices(store, report)
     if not hidden:
+        trust_gold.show_gold(store, report)
         view.show_person_against_rule(store, report)
         trust_certificate.show_certificate(store, report)
         view.show_the_rest(report)

@@ -32,7 +32,7 @@ KEYS = {
         "probes",
         "exploitable_by",
     ),
-    *("disagreements", "flagged", "warnings", "weighted"),
+    *("disagreements", "flagged", "warnings", "weighted", "gold_audit", "unclear"),
 }
 
 
@@ -73,6 +73,7 @@ def test_the_recipes_block_is_printed():
         "agreement by task 56%..70% (74 tasks)",
         "false passes 79% [69%..87%] (n=73, 50 tasks)",
         "false alarms 16% [11%..23%] (n=148, 70 tasks)",
+        "program gold not audited",
     ]
 
 

@@ -232,3 +232,165 @@ def test_a_file_of_labels_with_such_a_chance_is_refused_by_name(store, run, line
 )
 def test_rows_are_shared_out_by_hand(sizes, n, how, expected):
     assert allocate(sizes, n, how)[0] == expected
+
+
+# Second readings, audits, rows that nobody could tell
+
+
+def ruled(store, run):
+    """A rule's gold: what `truth` says, but wrong on every tenth row."""
+    at = place(store, run)
+
+    def says(row):
+        i = int(row["final_text"].split()[1])
+        return (truth(i) == "pass") != (i % 10 == 3)
+
+    work.label_by_rule(store, run["id"], says, "r")
+    return {row_id: int(says({"final_text": f"reply {i}"})) for row_id, i in at.items()}
+
+
+def test_after_a_review_the_agreement_is_the_two_phase_estimate(store, run):
+    gold = ruled(store, run)
+    before = work.trust(store, run["id"])
+    assert before["reread"] is None
+    queue = work.review_queue(store, run["id"], agreeing_share=0.25)
+    at = place(store, run)
+    judge = {row_id: int(i < PASSES) for row_id, i in at.items()}
+    rows = store.queue_row_ids(queue["id"])
+    label(store, queue, truth, n=len(rows) - 1)
+    assert work.trust(store, run["id"])["reread"] is None  # one row is not read yet
+    label_last = rows[-1]
+    store.add_label(label_last, "ana", truth(at[label_last]), "last", queue_id=queue["id"])
+    report = work.trust(store, run["id"])
+    # By hand: the agreements that still agree, as a share of those read, and the flips.
+    right = {r: (truth(at[r]) == "pass") == judge[r] for r in rows}
+    alike = [r for r in rows if judge[r] == gold[r]]
+    apart = [r for r in rows if judge[r] != gold[r]]
+    n_alike = 400 - len(apart)
+    expected = (
+        n_alike * sum(map(right.get, alike)) / len(alike) + sum(map(right.get, apart))
+    ) / 400
+    found = report["reread"]
+    assert found["agreement"]["value"] == pytest.approx(expected)
+    assert found["disagreeing"]["read"] == found["disagreeing"]["n"] == len(apart)
+    assert found["agreeing"] == {
+        "n": n_alike,
+        "read": len(alike),
+        "agree": sum(map(right.get, alike)),
+    }
+    # The judge's own numbers stay: no picked row is in them.
+    assert report["agreement"] == before["agreement"] and report["gold"] == "program"
+    words = f"blind reading of all {len(apart)} disagreements and {len(alike)} of {n_alike} agree"
+    assert words in report["text"]
+    assert f"the agreement is {round(100 * expected)}% [" in report["text"]
+
+
+def test_disagreements_alone_are_no_estimate_and_it_says_so(store, run):
+    ruled(store, run)
+    queue = work.review_queue(store, run["id"], agreeing_share=0)
+    label(store, queue, truth)
+    report = work.trust(store, run["id"])
+    assert "agreement" not in report["reread"]
+    assert "queue decisions are not part of this estimate" in report["text"]
+
+
+def test_answers_with_the_judge_in_view_are_no_second_reading(store, run):
+    ruled(store, run)
+    queue = work.review_queue(store, run["id"], agreeing_share=0.2)
+    rows = store.queue_row_ids(queue["id"])
+    for n, row_id in enumerate(rows):
+        seen = "2026-01-01T00:00:00+00:00" if n == 0 else None
+        store.add_label(row_id, "ana", "pass", f"x{n}", queue_id=queue["id"], unblinded_at=seen)
+    assert "after the judge's verdict was seen" in work.trust(store, run["id"])["reread"]["reason"]
+    store.add_label(rows[0], "bo", "pass", "again", queue_id=queue["id"])
+    assert "agreement" in work.trust(store, run["id"])["reread"]
+
+
+def test_an_audit_is_of_random_rows_and_enters_no_estimate(store, run):
+    gold = ruled(store, run)
+    before = work.trust(store, run["id"])
+    assert "program gold not audited" in before["headline"]["grey"]
+    assert "program gold not audited" in before["text"]
+    queue = work.audit_queue(store, run["id"], by="ana")
+    assert (queue["n"], queue["purpose"], queue["gold"]) == (30, "audit", "program")
+    at = place(store, run)
+    label(store, queue, truth, n=12)
+    half = work.trust(store, run["id"])
+    assert "audit of program gold under way, 12 of 30 rows read" in half["headline"]["grey"]
+    rows = store.queue_row_ids(queue["id"])
+    for row_id in rows[12:]:
+        store.add_label(row_id, "bo", truth(at[row_id]), f"b{row_id}", queue_id=queue["id"])
+    report = work.trust(store, run["id"])
+    agree = sum((truth(at[r]) == "pass") == gold[r] for r in rows)
+    audit = report["gold_audit"]
+    assert (audit["agree"], audit["n"], audit["n_unclear"]) == (agree, 30, 0)
+    assert f"program gold audited: {agree} of 30 agree [" in report["headline"]["grey"]
+    assert f"program gold audited: {agree} of 30 agree [" in report["text"]
+    # Nothing else moved: not the gold, not the estimate; nor is there an estimate of people's.
+    assert (report["gold"], store.run(run["id"])["gold"]) == ("program", "program")
+    assert report["interim"] is None
+    for key in ("agreement", "tpr", "tnr", "state", "coverage", "corrected"):
+        assert report[key] == before[key], key
+    people = work.trust(store, run["id"], gold="human")
+    assert people["agreement"]["n"] == 0 and people["coverage"]["picked"] == 30
+    assert people["gold_audit"] is None
+    # The next audit draws other rows, and both are pooled.
+    more = work.audit_queue(store, run["id"], by="ana")
+    assert not set(rows) & set(store.queue_row_ids(more["id"]))
+    store.add_label(store.queue_row_ids(more["id"])[0], "bo", "fail", "b", queue_id=more["id"])
+    after = work.trust(store, run["id"])["gold_audit"]
+    assert {k: after[k] for k in ("agree", "n", "planned", "answered", "read")} == {
+        "agree": agree,
+        "n": 30,
+        "planned": 60,
+        "answered": 31,
+        "read": 30,
+    }
+
+
+@pytest.mark.simulation
+def test_an_audit_draws_every_row_equally_often(store, run):
+    ruled(store, run)
+    draws = [
+        store.queue_row_ids(work.audit_queue(store, run["id"], n=100, seed=s)["id"])
+        for s in range(4)
+    ]
+    assert sorted(set().union(*draws)) == store.tasks_of(run["id"])[0]
+
+
+def test_an_audit_of_nothing_is_refused(store, run):
+    with pytest.raises(RefusedError, match="none to look at"):
+        work.audit_queue(store, run["id"])
+    ruled(store, run)
+    work.audit_queue(store, run["id"], n=400)
+    with pytest.raises(RefusedError, match="in an audit already"):
+        work.audit_queue(store, run["id"])
+
+
+def test_can_not_tell_bounds_every_rate(store, run):
+    queue = work.draw_queue(store, run["id"], "random", 100)
+    drawn = label(store, queue, lambda i: "unclear" if i % 8 == 0 else truth(i))
+    report = work.trust(store, run["id"])
+    told = [i for i in drawn if i % 8]
+    open_ = [i for i in drawn if i % 8 == 0]
+    agree = sum((truth(i) == "pass") == (i < PASSES) for i in told)
+    found = report["unclear"]
+    assert found["n"] == len(open_) and found["flagged"] is (len(open_) > 5)
+    assert found["judge_passed"] == sum(i < PASSES for i in open_)
+    assert found["bounds"]["agreement"] == pytest.approx([agree / 100, (agree + len(open_)) / 100])
+    assert f"! can't tell on {len(open_)} rows" in report["text"]
+    assert report["agreement"]["n"] == len(told)
+
+
+def test_can_not_tell_counts_for_its_rows_where_chances_differ(store, run):
+    queue = work.draw_queue(store, run["id"], "stratified", 60)
+    drawn = label(store, queue, lambda i: "unclear" if i % 6 == 0 else truth(i))
+    found = work.trust(store, run["id"])["unclear"]
+    open_ = [i for i in drawn if i % 6 == 0]
+    rows = [i for i in drawn if i % 6 and (truth(i) == "pass") == (i < PASSES)]
+    # Each of 30 answered passes stands for 320/30 rows, each of 30 fails for 80/30.
+    stands = {True: PASSES / 30, False: FAILS / 30}
+    low = sum(stands[i < PASSES] for i in rows) / 400
+    left = sum(stands[i < PASSES] for i in open_) / 400
+    assert found["bounds"]["agreement"] == pytest.approx([low, low + left])
+    assert found["share"] == pytest.approx(left)

@@ -24,6 +24,7 @@ from whileai_review.report import (
     percent,
     points,
 )
+from whileai_review.score.gold import audit_words
 from whileai_review.score.people import people_words
 
 SHAPE = {"up": "▲", "down": "▼", "unclear": "○"}
@@ -109,7 +110,13 @@ def check_notes(report: Mapping[str, Any], checks: Sequence[Check]) -> list[str]
         if check.name == "Kappa":
             words = people_words(report.get("people"), report["floors"]["min_agreement"])
             notes += [f"{words[:1].upper()}{words[1:]}"] if words else []
-    return notes
+    return [*notes, *gold_notes(report)]
+
+
+def gold_notes(report: Mapping[str, Any]) -> list[str]:
+    """What stands beside every number that rests on program gold: its audit."""
+    words = audit_words(report.get("gold_audit"))
+    return [f"{words[0].upper()}{words[1:]}."] if words else []
 
 
 def _good_kappa(report: Mapping[str, Any]) -> str:

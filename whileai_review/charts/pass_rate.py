@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from whileai_review.charts.checks import gold_notes
 from whileai_review.intervals import quoted
 from whileai_review.report import count, interval_percent, percent
 from whileai_review.score.corrected import helps_words
@@ -59,4 +60,4 @@ def pass_rate_notes(report: Mapping[str, Any]) -> list[str]:
             f"A rule labelled {count(labelled)} of {count(n_rows)} rows, not at random: this holds "
             "for rows like those."
         )
-    return notes
+    return notes + gold_notes(report)

@@ -39,6 +39,7 @@ from whileai_review.score.agreement import (
     one_class_line,
     task_share,
 )
+from whileai_review.score.gold import NOT_AUDITED
 from whileai_review.score.people import people_agreement
 from whileai_review.score.planning import Plan, always_valid, plan_from_tasks, plan_in_run
 from whileai_review.score.weighted import OUTSIDE, Weights, weighted_measures, with_weights
@@ -64,6 +65,8 @@ def trust_numbers(
     probes: dict | None = None,
     weights: Weights | None = None,
     listed: bool = True,
+    audit: dict | None = None,
+    unclear: dict | None = None,
 ) -> dict[str, Any]:
     """Every key of a trust report, its queue as row positions without texts.
 
@@ -110,6 +113,8 @@ def trust_numbers(
         "probes": probes,
         "exploitable_by": list(probes["exploitable_by"]) if probes else [],
         "disagreements": _queue(columns) if listed else [],
+        "gold_audit": (audit or dict(NOT_AUDITED)) if agreement["gold_kind"] == "program" else None,
+        "unclear": unclear,
         "weighted": _weighted(columns, weights, min_agreement),
     }
     if found["weighted"]:

@@ -28,6 +28,7 @@ from whileai_review.score.agreement import (
     confusion_line,
     one_class_line,
 )
+from whileai_review.score.gold import audit_words, unclear_words
 from whileai_review.score.people import people_words
 
 __all__ = [
@@ -97,6 +98,12 @@ class JudgeTrustReport(Report):
         :func:`~whileai_review.score.weighted.weighted_measures`, with ``n_outside``, judged rows
         that no label stands for. The shares above are then these and say ``weighted: True``;
         counts, halves and the length gap are those of the labelled rows.
+    gold_audit : dict or None
+        Of program gold: what people say who labelled some of it blind, as
+        :func:`~whileai_review.score.gold.audit_measures`, with ``planned`` rows and ``answered``.
+    unclear : dict or None
+        Rows that nobody could tell, and what they leave open of every rate, as
+        :func:`~whileai_review.score.gold.unclear_measures`. None where nobody knows.
     flagged : bool
         Something was found that makes `ok` false beside missing gold.
     warnings : list of str
@@ -200,8 +207,8 @@ def trust_from_columns(columns: TrustColumns, **options: Any) -> JudgeTrustRepor
         The floors and flags of :func:`judge_trust` by name (``min_agreement min_kappa
         allow_model_gold length_gap_flag flip_flag max_skipped_share``), what was found
         with a judge: ``judge_name perturbation probes``, ``weights`` of the rows
-        (:func:`~whileai_review.score.weighted.row_weights`), and ``listed``: False leaves
-        ``disagreements`` empty.
+        (:func:`~whileai_review.score.weighted.row_weights`), ``audit`` and ``unclear`` of gold,
+        and ``listed``: False leaves ``disagreements`` empty.
 
     Returns
     -------
@@ -233,7 +240,8 @@ def format_judge_trust(report: dict[str, Any]) -> str:
     # Below the recipe's block, which stays as it is: what knows that rows come in tasks.
     lines += by_task_lines(agreement) if agreement["n"] else []
     ceiling = people_words(report["people"], report["floors"]["min_agreement"])
-    return "\n".join(lines + ([ceiling] if ceiling else []))
+    lines += [ceiling, audit_words(report["gold_audit"]), unclear_words(report["unclear"])]
+    return "\n".join(line for line in lines if line)
 
 
 def _headline(report: dict) -> str:

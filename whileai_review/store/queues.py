@@ -101,18 +101,31 @@ class Queues(Family):
             raise NotFoundError("This queue is no longer here: it or its run was deleted.")
         return found
 
-    def queues(self, run: int | str | None = None, purpose: str | None = None) -> list[dict]:
-        """Open queues, newest first, each with its size and its run's name."""
+    def queues(
+        self, run: int | str | None = None, purpose: str | None = None, closed: bool = False
+    ) -> list[dict]:
+        """Open queues, newest first, each with its size and its run's name.
+
+        `closed`: closed ones and those of archived runs too.
+        """
         with self._connections.read() as conn:
             run_id = ready_run(conn, run)["id"] if run is not None else None
             return every(
                 conn,
                 f"SELECT q.*, u.name AS run, {_SIZE} AS n FROM queues q "
-                "JOIN runs u ON u.id=q.run_id AND u.state='ready' AND u.archived_at IS NULL "
-                "WHERE q.closed_at IS NULL AND (? IS NULL OR q.run_id=?) "
+                "JOIN runs u ON u.id=q.run_id AND u.state='ready' "
+                "WHERE (? OR (q.closed_at IS NULL AND u.archived_at IS NULL)) AND (? IS NULL OR q.run_id=?) "
                 "AND (? IS NULL OR q.purpose=?) ORDER BY q.id DESC",
-                (run_id, run_id, purpose, purpose),
+                (closed, run_id, run_id, purpose, purpose),
             )
+
+    def audits(self, run: int | str, gold: str, criterion: str) -> list[dict]:
+        """Audits of a gold, open and closed, newest first."""
+        return [
+            queue
+            for queue in self.queues(run, "audit", closed=True)
+            if (queue["gold"], queue["criterion"]) == (gold, criterion)
+        ]
 
     def still_to_label(
         self, annotator: str, run: int | str | None = None, ids: Sequence[int] | None = None

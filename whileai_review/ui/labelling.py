@@ -8,8 +8,8 @@ from whileai_review.ui.keys import Press, label_bar, last_error, min_ms
 from whileai_review.ui.queues import how_words, on_criterion, open_queue
 from whileai_review.ui.text import cut, plain, visible
 from whileai_review.ui.transcript import show_record
-from whileai_review.work import answer, review_result
-from whileai_review.work.headlines import review_words
+from whileai_review.work import answer, review_result, trust
+from whileai_review.work.headlines import reread_words, review_words
 
 PACE_FROM = 5
 """Answers before a pace is shown."""
@@ -71,25 +71,39 @@ def _show_done(store: Store, queue: dict, progress: dict, annotator: str) -> Non
     run_id = queue["run_id"]
     run = {"run": str(run_id)}
     if queue["purpose"] == "review":
-        # Picked rows say nothing of the judge's rates: Trust would show no change.
         quiet(review_words(review_result(store, queue["id"])))
+        quiet(_estimate_words(store, queue))
         quiet("U takes the last answer back.")
         st.page_link("pages/queue.py", label="Back to the rows to read", query_params=run)
         return
-    quiet("U takes the last answer back. What the labels say of the judge is on Trust.")
+    of = "gold" if queue["purpose"] == "audit" else "judge"
+    quiet(f"U takes the last answer back. What the labels say of the {of} is on Trust.")
     criterion = queue["criterion"]
     if criterion != store.run(run_id)["criterion"]:
         # Trust is about one criterion, and nothing switches it but a person.
         short = plain(cut(visible(criterion), 60).text)
-        if st.button(f"See what they say of the judge on “{short}”", key="wr_measure_criterion"):
+        if st.button(f"See what they say of the {of} on “{short}”", key="wr_measure_criterion"):
             store.choose(run_id, criterion=criterion, by=annotator)
             st.switch_page("pages/trust.py", query_params=run)
         return
     st.page_link(
         "pages/trust.py",
-        label="See what they say of the judge",
+        label=f"See what they say of the {of}",
         query_params=run,
     )
+
+
+def _estimate_words(store: Store, queue: dict) -> str:
+    """What a review makes of the agreement, or why it is no estimate."""
+    about = (queue["grader_id"], queue["gold"], queue["criterion"])
+    try:
+        found = trust(store, queue["run_id"], *about)["reread"]
+    except NotFoundError:  # judge or gold were taken away meanwhile
+        found = None
+    if not found or found["queue"] != queue["id"]:
+        return "Not all disagreements were drawn into this queue: counts, no estimate."
+    words = reread_words(found)
+    return words[0].upper() + words[1:] + "."
 
 
 def _store_press(store: Store, annotator: str, press: Press) -> str | None:

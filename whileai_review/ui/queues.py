@@ -47,6 +47,8 @@ def open_queue(queue_id: int | None) -> None:
 
 def how_words(queue: dict) -> str:
     """Return how a queue was drawn, for the strip under the row."""
+    if queue["purpose"] == "audit":
+        return "random, audit of the gold"
     return HOW_SHORT.get(queue["how"], queue["how"])
 
 

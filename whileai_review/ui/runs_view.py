@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from whileai_review import work
+from whileai_review.charts.checks import gold_notes
 from whileai_review.charts.coverage import coverage_bar
 from whileai_review.load import UnreadableError
 from whileai_review.report import count, interval_percent, percent, plural
@@ -177,7 +178,7 @@ def _sentence(line: Mapping[str, Any]) -> tuple[str, str]:
         bold += "."
     words = {"passes": "Judge trusted.", "fails": "Judge not trusted.", "not_shown": "Not shown."}
     bold += f" {words.get(line['state'], 'Judge not measured.')}"
-    return bold, line["headline"]["bold"]
+    return bold, " ".join([line["headline"]["bold"], *gold_notes(line)])
 
 
 def _share(rate: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from whileai_review import work
-from whileai_review.charts.checks import check_notes, trust_checks
+from whileai_review.charts.checks import check_notes, gold_notes, trust_checks
 from whileai_review.charts.confusion import confusion_figure
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
@@ -229,7 +229,7 @@ def show_slices(store: Store, picked: Picked, report: Mapping[str, Any]) -> None
     rule = floor_words(measure)
     quiet(
         f"{MEASURES[measure].title.capitalize()} · criterion {visible(report['criterion'])}"
-        + (f" · {rule}" if rule else "")
+        + "".join(f" · {words}" for words in (rule, *gold_notes(report)) if words)
     )
     show_figure(
         slices_figure(found, measure, is_dark(), visible),

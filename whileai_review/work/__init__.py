@@ -1,7 +1,8 @@
 """What a person or a job does, one verb each: the only code that joins readers, scores and store.
 
 - bring in: `load_file`, `load_folder`, `load_demo`, `join_verdicts`, `import_labels`, `carry_labels`
-- label: `draw_queue`, `extend_queue`, `plan_more`, `review_queue`, `answer`, `label_by_rule`
+- label: `draw_queue`, `extend_queue`, `plan_more`, `review_queue`, `audit_queue`, `answer`,
+  `label_by_rule`
 - measure: `settings`, `trust`, `slices`, `found_slices`, `cell_rows`, `score_thresholds`,
   `overview`, `person_against_rule`, `gold_of_row`, `golds`
 - read: `claims`, `review_result`
@@ -26,7 +27,7 @@ from whileai_review.work.certificates import (
     sign_off,
 )
 from whileai_review.work.coding import code_counts, code_slices, note_list, reason_list
-from whileai_review.work.drawing import draw_queue, picked_queue, review_queue
+from whileai_review.work.drawing import audit_queue, draw_queue, picked_queue, review_queue
 from whileai_review.work.extending import (
     extend_queue,
     plan_more,
@@ -55,6 +56,7 @@ __all__ = [
     "Found",
     "NeedsMappingError",
     "answer",
+    "audit_queue",
     "begin_index",
     "binding_of",
     "carry_labels",

@@ -34,6 +34,9 @@ MOST_STRATA = 50
 CRITERION_CHARS = 60
 """Characters of the name of a criterion."""
 
+AUDIT_N = 30
+"""Rows of an audit of gold: none wrong of 30 may still be 11% (statistics.md 11)."""
+
 DEFAULT_N = 150
 """Rows of a queue when nothing else is said: at an agreement of .90 the lower bound then
 clears .80 in more than 9 of 10 studies (ui.md 3.2)."""
@@ -378,6 +381,56 @@ def review_queue(
         value=value,
         agreeing_share=agreeing_share,
         planned_n=len(rows),
+    )
+    return store.queue(queue["id"])
+
+
+def audit_queue(
+    store: Store,
+    run: int | str,
+    grader: int | str | None = None,
+    gold: str | None = None,
+    criterion: str | None = None,
+    n: int = AUDIT_N,
+    seed: int = 0,
+    by: str | None = None,
+) -> dict:
+    """Random rows that a program's gold was held against the judge on, for a person to label blind.
+
+    The labels tell how far the gold can be believed. They are kept as picked, so they enter no
+    estimate of the judge, and the gold that is picked stays. Rows of earlier audits are not drawn
+    again.
+
+    Raises
+    ------
+    RefusedError
+        No row has a verdict and gold, or all are in an audit already.
+    """
+    run_id, grader_id, gold_name, criterion = measured_as(store, run, grader, gold, criterion)
+    at = (store, run_id, grader_id or None, gold_name, criterion)
+    rows = [*cell_rows(*at, "agree"), *cell_rows(*at, "disagree")] if gold_name else []
+    if not rows or gold_name == "human":
+        raise RefusedError("An audit is of a program's gold: there is none to look at here.")
+    audits = store.audits(run_id, gold_name, criterion)
+    earlier = {row_id for each in audits for row_id in store.queue_row_ids(each["id"])}
+    seed += len(audits)
+    left = sorted(set(rows) - earlier)
+    size = min(n, len(left))
+    if size < 1:
+        raise RefusedError("All rows with gold are in an audit already.")
+    rng = np.random.default_rng([seed, run_id])
+    drawn = [left[i] for i in rng.permutation(len(left))[:size].tolist()]
+    queue = store.add_queue(
+        run_id,
+        f"audit of {gold_name} gold: {count(size)} of {count(len(rows))}",
+        "picked",
+        [(row_id, size / len(left), None) for row_id in drawn],
+        purpose="audit",
+        criterion=criterion,
+        seed=seed,
+        by=by,
+        gold=gold_name,
+        planned_n=size,
     )
     return store.queue(queue["id"])
 

@@ -33,20 +33,23 @@ class GoldLabels(NamedTuple):
     chosen : dict
         Row id -> how the row was chosen, of the rows in `records`.
     chances : dict
-        Row id -> the chance with which it was drawn; None where nobody knows.
+        Row id -> the chance with which it was drawn; None where nobody knows. Of unclear rows too.
     queues : dict
-        Row id -> the queue that its label was given in; None for a label from elsewhere.
-    unclear, picked, unblinded : set of int
-        Rows answered "can't tell"; picked because something looked wrong, or drawn with
-        a chance that nobody knows; answered after the judge or another label was seen. None of
-        these is in `records`.
+        Row id -> the queue that its label was given in; None for a label from elsewhere. Of
+        unclear rows too.
+    unclear : dict
+        Row id -> how it was chosen, of drawn rows that were answered "can't tell".
+    picked, unblinded : set of int
+        Rows picked because something looked wrong, or drawn with a chance that nobody knows;
+        answered after the judge or another label was seen, whatever the answer. Neither these
+        nor the unclear ones are in `records`.
     """
 
     records: dict[int, list[dict]]
     chosen: dict[int, str]
     chances: dict[int, float | None]
     queues: dict[int, int | None]
-    unclear: set[int]
+    unclear: dict[int, str]
     picked: set[int]
     unblinded: set[int]
 
@@ -76,7 +79,7 @@ def golds(store: Store, run: int | str, criterion: str) -> list[str]:
 
 def gold_labels(store: Store, run: int | str, gold: str | None, criterion: str) -> GoldLabels:
     """The labels of one gold that may enter an estimate, and those that may not."""
-    found = GoldLabels({}, {}, {}, {}, set(), set(), set())
+    found = GoldLabels({}, {}, {}, {}, {}, set(), set())
     if gold is not None:
         sort_labels(found, store.gold_labels(run, criterion), gold)
     return found
@@ -88,12 +91,14 @@ def sort_labels(found: GoldLabels, labels: Iterable[tuple[Any, ...]], gold: str)
         row_id, verdict, annotator, kind, ts, chosen, unblinded_at, _, chance, queue = label
         if not belongs(gold, annotator, kind):
             continue
-        if verdict not in _ZERO_ONE:
-            found.unclear.add(row_id)
-        elif unblinded_at is not None:
+        if unblinded_at is not None:
             found.unblinded.add(row_id)
         elif chosen not in ESTIMATING or _unweighable(chosen, chance, queue):
             found.picked.add(row_id)
+        elif verdict not in _ZERO_ONE:
+            found.unclear[row_id] = chosen
+            found.chances.setdefault(row_id, chance)
+            found.queues.setdefault(row_id, queue)
         else:
             found.chosen[row_id], found.chances[row_id] = chosen, chance
             found.queues[row_id] = queue
@@ -111,9 +116,9 @@ def sort_labels(found: GoldLabels, labels: Iterable[tuple[Any, ...]], gold: str)
 def forget_rows(found: GoldLabels, rows: Iterable[int]) -> None:
     """Take the labels of these rows out of `found`."""
     for row_id in rows:
-        for by_row in (found.records, found.chosen, found.chances, found.queues):
+        for by_row in (found.records, found.chosen, found.chances, found.queues, found.unclear):
             by_row.pop(row_id, None)  # type: ignore[attr-defined]
-        for some in (found.unclear, found.picked, found.unblinded):
+        for some in (found.picked, found.unblinded):
             some.discard(row_id)
 
 

@@ -48,7 +48,7 @@ class _Gold:
     def clear(self) -> None:
         """Forget every label."""
         self.upto = 0
-        self.labels = GoldLabels({}, {}, {}, {}, set(), set(), set())
+        self.labels = GoldLabels({}, {}, {}, {}, {}, set(), set())
         self.gold = self.judged.columns.gold.copy()
         self.kind = self.judged.columns.kind.copy()
         self.kinds: dict[str, int] = {}

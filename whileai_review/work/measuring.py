@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -20,14 +20,16 @@ from whileai_review.resample import task_cells
 from whileai_review.score._columns import NO_VERDICT, TrustColumns
 from whileai_review.score.agreement import task_share
 from whileai_review.score.corrected import corrected_from_columns
+from whileai_review.score.gold import unclear_measures
 from whileai_review.score.judge_trust import JudgeTrustReport, trust_from_columns
-from whileai_review.score.weighted import OUTSIDE, complement, weighted_measures
+from whileai_review.score.weighted import OUTSIDE, complement, row_weights, weighted_measures
 from whileai_review.store import NotFoundError, Store, open_store
 from whileai_review.work import judged, pool
 from whileai_review.work.columns import column_of
 from whileai_review.work.gold import GoldLabels, golds
-from whileai_review.work.headlines import trust_headline
+from whileai_review.work.headlines import reread_words, trust_headline
 from whileai_review.work.plans import attach_plan
+from whileai_review.work.rereading import gold_audit, reread
 from whileai_review.work.weighing import Weighing, chance_of, weigh
 
 NO_GRADER = 0
@@ -82,6 +84,7 @@ def trust(
         corrected`` (of `corrected_pass_rate`; None where the labels are of one group) and
         ``weighting``: in ``words`` why shares are weighted, in ``scope`` what part of the run
         they are about, ``n_shown`` labelled rows left out since the judge was shown their task;
+        ``reread``: what the newest review queue that was read to its end makes of it (`reread`);
         ``interim``: the queue whose planned labels are not all given (`Store.begun_plan`).
         Until they are there is no verdict, since looking again and again finds one in the end.
         The first whole report after that sets it, once: ``plan_history`` has it with its date,
@@ -252,7 +255,13 @@ def _compute(store: Store, key: tuple[int, int, str, str], keep: bool = False) -
     if seen.any():
         measured = replace(cols, gold=np.where(seen, NO_VERDICT, cols.gold).astype(np.int8))
     weighed = weigh(store, run_id, ids, measured, labels)
-    report = trust_from_columns(measured, weights=weighed.weights, listed=False)
+    report = trust_from_columns(
+        measured,
+        weights=weighed.weights,
+        audit=gold_audit(store, key, ids, measured),
+        unclear=_unclear(ids, measured, labels, weighed, seen),
+        listed=False,
+    )
     report["warnings"] += [*weighed.warnings, *_shown_words(seen, cols, n_shown)]
     found = store.run(run_id)
     grader = next((g["name"] for g in found["graders"] if g["id"] == grader_id), None)
@@ -270,13 +279,14 @@ def _compute(store: Store, key: tuple[int, int, str, str], keep: bool = False) -
         "revision": revision,
         "coverage": _coverage(ids, labels, seen, bool(weighed.scope)),
         "corrected": _corrected(ids, measured, labels, weighed, ~seen),
+        "reread": reread(store, key, ids, measured, weighed.weights),
         "weighting": {"words": weighed.words, "scope": weighed.scope, "n_shown": n_shown},
         "n_cells": {name: len(rows) for name, rows in cells.items()},
         "judge_passes": [int((cols.judge == 1).sum()), int((cols.judge != NO_VERDICT).sum())],
         "n_disagreements": len(cells["fp"]) + len(cells["fn"]),
     }
     report["disagreements"] = range(report["n_disagreements"])  # to be counted in the text
-    report["text"] = str(report)
+    report["text"] = "\n".join(filter(None, [str(report), reread_words(report["reread"])]))
     report["headline"] = trust_headline(report)
     report["disagreements"] = []
     at = (grader_id, gold, criterion, revision)
@@ -298,13 +308,30 @@ def _corrected(
     chance = None
     if not weights.equal:
         chance = chance_of(weights)
-    elif "one_per_task" in set(labels.chosen.values()) and all(labels.chances.values()):
+    elif "one_per_task" in set(labels.chosen.values()) and all(
+        labels.chances[row_id] for row_id in labels.chosen
+    ):
         chance = np.array([labels.chances.get(row_id) or 1.0 for row_id in ids])
     if not kept.all():
         arrays = ("task", "judge", "fraction", "gold", "kind", "chars", "judge_name")
         cols = replace(cols, **{name: getattr(cols, name)[kept] for name in arrays})
         chance = None if chance is None else chance[kept]
     return corrected_from_columns(cols, chance)
+
+
+def _unclear(
+    ids: Sequence[int], cols: TrustColumns, labels: GoldLabels, weighed: Weighing, seen: np.ndarray
+) -> dict[str, Any]:
+    """What drawn rows that nobody could tell leave open."""
+    open_ = set(labels.unclear) - set(labels.chosen) - labels.picked - labels.unblinded
+    rows = np.isin(np.asarray(ids, dtype=np.int64), sorted(open_)) & (cols.judge >= 0) & ~seen
+    used = cols.compared
+    cell = 3 - 2 * cols.judge[used].astype(np.intp) - cols.gold[used]
+    judge = cols.judge[rows]
+    if weighed.weights.equal:
+        return unclear_measures(np.bincount(cell, minlength=4), judge)
+    answered = row_weights(used | rows, cols.judge >= 0, weighed.strata, weighed.base).weight
+    return unclear_measures(np.bincount(cell, answered[used], minlength=4), judge, answered[rows])
 
 
 def _seen_tasks(
@@ -349,7 +376,7 @@ def _coverage(
     imported = usable.count("imported")
     group = usable.count("group") if of_group else 0
     picked = (labels.picked | labels.unblinded) - counted
-    unclear = labels.unclear - counted - picked
+    unclear = set(labels.unclear) - counted - picked
     some = {"group": group, "shown": len(shown)}
     return {key: n for key, n in some.items() if n} | {
         "random": len(usable) - imported - group,

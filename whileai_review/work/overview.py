@@ -34,6 +34,7 @@ def _line(store: Store, run: dict) -> dict:
         "state": report["state"],
         "state_reason": report["state_reason"],
         "headline": report["headline"],
+        "gold_audit": report["gold_audit"],
     }
 
 

@@ -8,10 +8,12 @@ import orjson
 
 from whileai_review.intervals import wilson
 from whileai_review.score._claims import claimed_actions
+from whileai_review.score._columns import NO_VERDICT
 from whileai_review.store import Store, open_store
 from whileai_review.work import pool
 from whileai_review.work.gold import gold_labels, gold_of_labels
 from whileai_review.work.measuring import cell_rows, measured_as
+from whileai_review.work.rereading import Answers
 
 MOST_ROWS = 2_000
 """Rows of a cell whose replies are read for what they name; 0.3 ms each."""
@@ -50,7 +52,8 @@ def review_result(store: Store, queue_id: int) -> dict:
 
     Every answered row counts once, by the majority of the answers on it. Where the answer sides
     with the gold the judge was wrong, where it sides with the judge the gold was; where judge
-    and gold agree, an answer against both is ``both_wrong``.
+    and gold agree, an answer against both is ``both_wrong``. Answers that were given with the judge
+    in view count here too.
 
     Returns ``n`` rows of the queue, ``n_answered``, and the counts ``judge_wrong, gold_wrong,
     both_right, both_wrong, unclear``. No estimate: the rows were picked.
@@ -58,36 +61,24 @@ def review_result(store: Store, queue_id: int) -> dict:
     queue = store.queue(queue_id)
     run_id, criterion = queue["run_id"], queue["criterion"]
     rows = store.queue_row_ids(queue_id)
-    answers = _answers(store, run_id, criterion, queue_id)
+    answers = Answers(store, run_id, criterion, [queue_id], rows)
     truth = gold_of_labels(gold_labels(store, run_id, queue["gold"], criterion))
     columns = store.columns(run_id, queue["grader_id"], criterion)
     judged = dict(zip(columns["id"], columns["verdict"], strict=True))
     counts = dict.fromkeys(("judge_wrong", "gold_wrong", "both_right", "both_wrong", "unclear"), 0)
     for row_id in rows:
-        if row_id in answers:
+        if row_id in answers.given:
             gold = truth.get(row_id, {}).get("gold_reward")
-            counts[_who_was_wrong(answers[row_id], judged.get(row_id), gold)] += 1
+            counts[_who_was_wrong(answers.any_of(row_id), judged.get(row_id), gold)] += 1
     return {"n": len(rows), "n_answered": sum(counts.values()), **counts}
 
 
-def _who_was_wrong(answer: int | None, judge: int | None, gold: int | None) -> str:
-    if answer is None or judge is None or gold is None:
+def _who_was_wrong(answer: int, judge: int | None, gold: int | None) -> str:
+    if answer == NO_VERDICT or judge is None or gold is None:
         return "unclear"
     if judge == gold:
         return "both_right" if answer == judge else "both_wrong"
     return "judge_wrong" if answer == gold else "gold_wrong"
-
-
-def _answers(store: Store, run_id: int, criterion: str, queue_id: int) -> dict[int, int | None]:
-    """Row -> majority of the answers given in this queue; None: can't tell, or a tie."""
-    votes: dict[int, list[int]] = {}
-    for label in store.labels(run_id, criterion):
-        if label["queue_id"] == queue_id:
-            value = {"pass": 1, "fail": -1}.get(label["verdict"], 0)
-            votes.setdefault(label["row_id"], []).append(value)
-    return {
-        row_id: None if not sum(given) else int(sum(given) > 0) for row_id, given in votes.items()
-    }
 
 
 def _compute_claims(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from whileai_review.charts import svg
-from whileai_review.charts.checks import SHAPE, check_notes, trust_checks
+from whileai_review.charts.checks import SHAPE, check_notes, gold_notes, trust_checks
 from whileai_review.charts.coverage import coverage_bar, coverage_words
 from whileai_review.charts.pass_rate import pass_rate_notes, pass_rates
 from whileai_review.charts.slices import MEASURES, MOST_LINES, floor_words
@@ -307,12 +307,12 @@ def _slices(report: Mapping[str, Any], cut: Mapping[str, Any]) -> list[str]:
         )
         for line in cut["rows"][:MOST_LINES]
     ]
-    title = MEASURES["false_pass"].title
+    title, gold = MEASURES["false_pass"].title, gold_notes(report)
     heads = (field, "rows", "tasks", "false passes", "95%", "reward in error", "95%")
     more = len(cut["rows"]) - len(lines)
     return [
         _head(f"Where does it leak? By {field}"),
-        _quiet(f"{title[0].upper()}{title[1:]} · {floor_words('false_pass')}"),
+        _quiet(" · ".join([title[0].upper() + title[1:], floor_words("false_pass"), *gold])),
         svg.slices_svg(cut, interim=bool(report.get("interim"))),
         _table(heads, lines, "wnnnnnn"),
         _quiet(f"{count(more)} more values are not drawn.") if more > 0 else "",

@@ -42,12 +42,16 @@ class Weighing(NamedTuple):
     scope : str
         ``"rows of BIG only"``; empty where the estimates are about the whole run.
     warnings : list of str
+    strata, base
+        Of the rows, as `row_weights` takes them.
     """
 
     weights: Weights
     words: str
     scope: str
     warnings: list[str]
+    strata: list[np.ndarray]
+    base: np.ndarray | None
 
 
 def weigh(
@@ -58,7 +62,7 @@ def weigh(
     ways = set(labels.chosen.values())
     files = "imported" in ways and any(labels.chances[r] for r in labels.chosen)
     if ways <= {"random", "census", "imported"} and not files:
-        return Weighing(row_weights(labelled, judged), "", "", [])
+        return Weighing(row_weights(labelled, judged), "", "", [], [], None)
     place = {row_id: n for n, row_id in enumerate(ids)}
     used = [row_id for row_id in labels.chosen if row_id in place and labelled[place[row_id]]]
     queues = {q: store.queue(q) for q in {labels.queues[r] for r in used} if q is not None}
@@ -84,11 +88,15 @@ def weigh(
     for key in strata:
         strata[key] = _classes(store, run_id, ids, key)
     base = np.ones(len(ids))
-    for (how, _), rows in chances.items():
+    for (how, queue_id), rows in chances.items():
         apart = np.array([1 / float(labels.chances[r] or 1) for r in rows])
         if apart.max() > apart.min() * (1 + 1e-9):
             base[[place[r] for r in rows]] = apart / apart.mean()
             reasons[_BY_CHANCE[how]] = None
+            for r, chosen in labels.unclear.items():  # weighed where bounds are asked for
+                same = chosen == how and labels.queues[r] == queue_id and labels.chances[r]
+                if same and r in place and r not in labels.chosen:
+                    base[place[r]] = 1 / float(labels.chances[r] or 1) / apart.mean()
     weights = row_weights(labelled, judged, list(strata.values()), base)
     if groups and whole and not weights.equal:
         reasons["by a group beside others"] = None
@@ -112,7 +120,7 @@ def weigh(
                 f"{plural(unknown, 'label')} from a file came without a chance: counted as "
                 "drawn at random"
             )
-    return Weighing(weights, words, scope, warnings)
+    return Weighing(weights, words, scope, warnings, list(strata.values()), base)
 
 
 def strata_of(
