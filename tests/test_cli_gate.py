@@ -183,6 +183,10 @@ def test_an_interim_queue_is_three_and_gets_no_certificate(loaded, run):
     given = run("gate", "after")
     assert given.exit_code == UNKNOWN
     assert given.stdout.startswith("INTERIM. 12 of 30 planned labels")
+    assert run("trust", "after").exit_code == UNKNOWN
+    with open_store(loaded / "review.db") as store:  # what was printed is one look, not two
+        looks = work.trust(store, "after")["plan_history"]["looks"]
+    assert [(look["n_labels"], look["by"]) for look in looks] == [(12, "command line")]
     refused = run("certificate", "after")
     assert refused.exit_code == UNUSABLE
     assert "No certificate yet: 12 of 30 planned labels" in refused.stderr

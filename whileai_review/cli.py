@@ -542,6 +542,7 @@ def _gated(
     issued, here = basis is not None, True
     if basis is None:
         basis = work.certificate_of(store, source, **asked)
+        work.note_look(store, work.trust(store, source, **asked), "command line")
         kept = work.kept_certificate(store, basis)
         issued = kept is not None
         basis = kept or basis

@@ -132,6 +132,9 @@ def test_a_queue_is_extended_on_the_page_and_what_is_none_is_refused_in_a_line(d
     _, queue = begin(db, tmp_path)
     label(db, queue, 20, 40)
     at = page()
+    assert not at.number_input
+    at.session_state[f"wr_extend_{queue}"] = True  # AppTest opens no popover by itself
+    at.run()
     number = next(n for n in at.number_input if n.label == "Planned labels in all")
     assert number.value > 40
     number.set_value(30).run(timeout=60)

@@ -16,6 +16,8 @@ from whileai_review.ui.text import visible
 from whileai_review.work.extending import EXTENDABLE, labels_to, longest_plan, seen_words
 from whileai_review.work.plans import repeats_words
 
+KEY = "wr_extend"
+
 MORE = 50
 """Labels that an extension offers where the planner has no number."""
 
@@ -146,42 +148,52 @@ def _show_act(store: Store, report: Mapping[str, Any], by: str) -> None:
         st.switch_page("pages/label.py", query_params={"queue": str(queue["id"])})
 
 
+@st.fragment
 def _show_extending(
     store: Store, report: Mapping[str, Any], plan: Mapping[str, Any], by: str
 ) -> None:
+    """Draw the popover; only when it is open is the longer draw looked at."""
     queue = store.queue(plan["queue"])
-    if queue["how"] not in EXTENDABLE:
+    if queue["how"] not in EXTENDABLE or plan["planned"] >= report["n_rows"]:
+        return
+    popover = st.popover("Extend the queue", on_change="rerun", key=f"{KEY}_{plan['queue']}")
+    if not popover.open:
+        return
+    with popover:
+        _extending(store, report, plan, by)
+
+
+def _extending(store: Store, report: Mapping[str, Any], plan: Mapping[str, Any], by: str) -> None:
+    most = longest_plan(store, plan["queue"])
+    if plan["planned"] >= most:
+        quiet("Every row that this queue is drawn from is in it.")
         return
     here = report["plan"]["here"]
     missing = (here and (here["for_power"] or here["if_it_holds"])) or MORE
-    ways = longest_plan(store, plan["queue"])
-    if plan["planned"] >= ways:
-        return
     still = max(plan["planned"] - plan["labelled"], 0) if not plan["closed_at"] else 0
     offered = labels_to(store, plan["queue"], missing - still if missing > still else MORE)
-    with st.popover("Extend the queue"):
-        quiet(
-            f"“{visible(plan['name'])}” is planned for {plural(plan['planned'], 'label')}. More rows "
-            "are drawn by the same draw, none is picked. Who extends it, when and what this page "
-            "says now are kept; the longer plan gets a verdict of its own, under the one before."
-        )
-        to_n = st.number_input(
-            "Planned labels in all",
-            min_value=1,
-            max_value=ways,
-            value=min(max(offered, plan["planned"] + 1), ways),
-            key=f"wr_extend_n_{plan['queue']}_{plan['planned']}",
-        )
-        pressed = st.button(
-            f"Extend it to {count(int(to_n))} labels",
-            type="primary",
-            key=f"wr_extend_{plan['queue']}",
-        )
-        if not pressed:
-            return
-        try:
-            work.extend_queue(store, plan["queue"], int(to_n), by, seen_words(report))
-        except RefusedError as error:
-            warn(str(error))
-        else:
-            st.rerun()
+    quiet(
+        f"“{visible(plan['name'])}” is planned for {plural(plan['planned'], 'label')}. More rows "
+        "are drawn by the same draw, none is picked. Who extends it, when and what this page "
+        "says now are kept; the longer plan gets a verdict of its own, under the one before."
+    )
+    to_n = st.number_input(
+        "Planned labels in all",
+        min_value=1,
+        max_value=most,
+        value=min(max(offered, plan["planned"] + 1), most),
+        key=f"{KEY}_n_{plan['queue']}_{plan['planned']}",
+    )
+    pressed = st.button(
+        f"Extend it to {count(int(to_n))} labels",
+        type="primary",
+        key=f"{KEY}_do_{plan['queue']}",
+    )
+    if not pressed:
+        return
+    try:
+        work.extend_queue(store, plan["queue"], int(to_n), by, seen_words(report))
+    except RefusedError as error:
+        warn(str(error))
+    else:
+        st.rerun()
