@@ -315,7 +315,8 @@ ALTER TABLE graders ADD COLUMN declared_by TEXT;
 ALTER TABLE codes ADD COLUMN merged_into INTEGER;
 ALTER TABLE findings ADD COLUMN label_id INTEGER;  -- a code given to the note of this label
 CREATE INDEX findings_code ON findings (code_id) WHERE code_id IS NOT NULL;
-CREATE INDEX labels_note ON labels (run_id, id) WHERE note IS NOT NULL
+CREATE INDEX labels_note ON labels (run_id, id) WHERE note IS NOT NULL;
+CREATE INDEX queues_run ON queues (run_id, criterion)
 """
 
 STEPS = [("m001_initial", M001), ("m002_a_verdict_that_can_be_defended", M002)]
