@@ -296,7 +296,7 @@ def show_history(store: Store, picked: Picked) -> None:
     if not changes:
         return
     reader = known_reader()
-    with st.expander("History"):
+    with st.expander("History", key="wr_codes_history"):  # open it stays, whatever is above it
         for each in changes:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.html(f'<p class="wr-note">{html_text(change_words(each))}</p>')

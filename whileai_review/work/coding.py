@@ -16,8 +16,9 @@ import orjson
 from whileai_review import __version__
 from whileai_review.score._columns import codes as numbered
 from whileai_review.score.agreement import task_share
-from whileai_review.store import ESTIMATING, Note, Store, field_text, open_store
+from whileai_review.store import ESTIMATING, Note, Store, open_store
 from whileai_review.work import pool
+from whileai_review.work.columns import column_of
 
 LAST_ROWS = 20
 """Coded rows at the end of which new codes are counted: reading may stop when they bring none."""
@@ -157,8 +158,13 @@ def _of_group(
 ) -> list[dict]:
     if field is None or value is None or not found:
         return found
-    members = store.rows_with(run, field, value)
-    return [each for each in found if each["row_id"] in members]
+    run_id = store.run(run)["id"]
+    column = column_of(store, run_id, "field", field)
+    if value not in column["names"]:
+        return []
+    at = _places(store, run_id, [each["row_id"] for each in found])
+    kept = column["codes"][at] == column["names"].index(value)
+    return [each for each, keep in zip(found, kept, strict=True) if keep]
 
 
 def note_key(note: Note) -> str:
@@ -221,11 +227,9 @@ def _computed(
 
 def _counts(store: Store, run_id: int, drawn: bool) -> dict:
     reviewed = store.reviewed_rows(run_id)
-    counted = [line for line in reviewed if not drawn or line[2] in ESTIMATING]
-    task_of = _tasks(store, run_id)
-    place = {line[0]: n for n, line in enumerate(counted)}
-    _, task = numbered([task_of[line[0]] for line in counted])
-    n_tasks = int(task.max()) + 1 if len(task) else 0
+    counted = [line[0] for line in reviewed if not drawn or line[2] in ESTIMATING]
+    place = {row_id: n for n, row_id in enumerate(counted)}
+    task, n_tasks = _tasks(store, run_id, counted)
     sizes = np.bincount(task, minlength=n_tasks)
     by_code: dict[int, list[int]] = {}
     by_row: dict[int, list[int]] = {}
@@ -247,36 +251,37 @@ def _counts(store: Store, run_id: int, drawn: bool) -> dict:
     order = sorted(by_row, key=lambda row_id: (when.get(row_id, ""), row_id))
     return {
         "n": len(counted),
-        "n_tasks": int((sizes > 0).sum()),
+        "n_tasks": n_tasks,
         "n_reviewed": len(reviewed),
         "n_drawn": sum(how in ESTIMATING for _, _, how in reviewed),
         "n_notes": len(notes),
         "n_open": sum(not each["code_ids"] for each in notes),
         "n_open_rows": len(open_rows & place.keys()),
         "codes": lines,
-        "saturation": saturation([by_row[r] for r in order], [task_of[r] for r in order]),
+        "saturation": saturation(
+            [by_row[row_id] for row_id in order], _tasks(store, run_id, order)[0].tolist()
+        ),
     }
 
 
 def _slices(store: Store, run_id: int, drawn: bool, code_id: int, field: str) -> list[dict]:
-    counted = [
-        line[0] for line in store.reviewed_rows(run_id) if not drawn or line[2] in ESTIMATING
-    ]
-    task_of = _tasks(store, run_id)
-    value_of = dict(zip(*store.field_values(run_id, field), strict=True))
+    reviewed = store.reviewed_rows(run_id)
+    counted = [line[0] for line in reviewed if not drawn or line[2] in ESTIMATING]
+    column = column_of(store, run_id, "field", field)
+    value_of = column["codes"][_places(store, run_id, counted)]
+    task, _ = _tasks(store, run_id, counted)
     having = {row_id for row_id, code in store.coded_rows(run_id) if code == code_id}
-    by_value: dict[str, list[int]] = {}
-    for row_id in counted:
-        by_value.setdefault(field_text(value_of.get(row_id)), []).append(row_id)
+    has = np.array([row_id in having for row_id in counted], dtype=bool)
     lines = []
-    for value, rows in by_value.items():
-        _, task = numbered([task_of[row_id] for row_id in rows])
-        has = np.array([row_id in having for row_id in rows])
-        size = int(task.max()) + 1
-        share = task_share(
-            np.bincount(task[has], minlength=size), np.bincount(task, minlength=size)
+    for value in np.unique(value_of):
+        mine = value_of == value
+        there, of = np.unique(task[mine], return_inverse=True)
+        with_it = np.bincount(of[has[mine]], minlength=len(there))
+        share = task_share(with_it, np.bincount(of))
+        lines.append(
+            {"value": column["names"][value], "k": int((has & mine).sum()), "share": share["value"]}
+            | _rest(share)
         )
-        lines.append({"value": value, "k": int(has.sum()), "share": share["value"]} | _rest(share))
     return sorted(lines, key=lambda line: (-line["k"], line["value"]))
 
 
@@ -284,5 +289,14 @@ def _rest(share: Mapping[str, Any]) -> dict[str, Any]:
     return {name: share[name] for name in ("ci95", "ci95_tasks", "n", "n_tasks")}
 
 
-def _tasks(store: Store, run_id: int) -> dict[int, str]:
-    return dict(zip(*store.tasks_of(run_id), strict=True))
+def _places(store: Store, run_id: int, row_ids: Sequence[int]) -> np.ndarray:
+    """Where these rows stand in the columns of their run."""
+    ids = column_of(store, run_id, "ids")["ids"]
+    return np.searchsorted(ids, np.asarray(row_ids, dtype=np.int64))
+
+
+def _tasks(store: Store, run_id: int, row_ids: Sequence[int]) -> tuple[np.ndarray, int]:
+    """The task of each row, from 0, and how many there are."""
+    task = column_of(store, run_id, "task")["codes"][_places(store, run_id, row_ids)]
+    found, number = np.unique(task, return_inverse=True)
+    return number, len(found)
