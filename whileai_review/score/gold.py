@@ -34,7 +34,7 @@ RATE_NAMES = {
     "tnr": "TNR",
     "j": "J",
     "reward_in_error": "reward in error",
-    "judge_fail_right": "a fail is right",
+    "judge_fail_right": "a “fail” is right",
     "gold_pass_rate": "gold pass rate",
 }
 """What `unclear_bounds` bounds, as it is printed."""
@@ -170,8 +170,8 @@ def unclear_measures(
     Returns
     -------
     dict
-        ``n`` rows; ``share`` of these among all answered rows; ``flagged``: it is over
-        `UNCLEAR_FLAG`; ``judge_passed``, ``judge_failed``, the rows by verdict; ``bounds`` of
+        ``n`` rows; ``share`` of these among all answered rows, by weight where ``weighted``;
+        ``flagged``: it is over `UNCLEAR_FLAG`; ``judge_passed``, ``judge_failed``, the rows by verdict; ``bounds`` of
         `unclear_bounds`.
     """
     own = np.ones(len(judge)) if weight is None else weight
@@ -182,6 +182,7 @@ def unclear_measures(
         "n": len(judge),
         "share": share,
         "flagged": share > UNCLEAR_FLAG,
+        "weighted": weight is not None,
         "judge_passed": int((judge == 1).sum()),
         "judge_failed": int((judge == 0).sum()),
         "bounds": unclear_bounds(cells, passed, failed) if len(judge) else {},
@@ -206,8 +207,14 @@ def unclear_words(found: Mapping[str, Any] | None) -> str:
         f"{count(found['judge_failed'])}"
     )
     words = "! " if found["flagged"] else ""
-    words += f"can't tell on {rows} ({percent(found['share'])} of the answers{flag}; {verdicts})"
+    words += f"can't tell on {rows} ({unclear_share(found)}{flag}; {verdicts})"
     return f"{words}: whatever they are, {', '.join(rates)}" if rates else words
+
+
+def unclear_share(found: Mapping[str, Any]) -> str:
+    """Say ``5% of the answers``; with weights the rows are no longer counted alike."""
+    of = "of the run by weight" if found["weighted"] else "of the answers"
+    return f"{percent(found['share'])} {of}"
 
 
 def _bounds_words(name: str, bounds: tuple[float, float]) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from whileai_review import work
 from whileai_review.report import count, number2, percent, plural
-from whileai_review.score.gold import RATE_NAMES, audit_words
+from whileai_review.score.gold import RATE_NAMES, audit_words, unclear_share
 from whileai_review.store import RefusedError, Store
 from whileai_review.ui.data import quiet, warn
 from whileai_review.ui.pickers import known_reader
@@ -87,7 +87,7 @@ def _show_unclear(report: Mapping[str, Any], unclear: Mapping[str, Any]) -> None
     says = warn if unclear["flagged"] else quiet
     over = ", over 5%" if unclear["flagged"] else ""
     says(
-        f"Can’t tell on {plural(unclear['n'], 'row')}, {percent(unclear['share'])} of the answers"
+        f"Can’t tell on {plural(unclear['n'], 'row')}, {unclear_share(unclear)}"
         f"{over}: the judge passed {count(unclear['judge_passed'])} of them and failed "
         f"{count(unclear['judge_failed'])}. Left out, they keep the easy rows; each rate lies "
         "between what it is if they all speak against it and if they all speak for it."
@@ -107,7 +107,8 @@ def _show_unclear(report: Mapping[str, Any], unclear: Mapping[str, Any]) -> None
             ]
         )
     heads = [Column("rate", "wrap"), Column("without them", "number")]
-    show_table([*heads, Column("whatever they are", "number")], lines)
+    with st.container(width=620):
+        show_table([*heads, Column("whatever they are", "number")], lines)
 
 
 def _value(report: Mapping[str, Any], name: str) -> float | None:

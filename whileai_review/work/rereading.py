@@ -31,8 +31,8 @@ ONLY_DISAGREEMENTS = (
 class Answers:
     """The answers of people in some queues on these rows, by row.
 
-    With `anywhere`, blind answers that they gave elsewhere on the rows count too: nobody is asked
-    the same row twice.
+    With `anywhere`, a row without a blind answer in the queues has those that people gave
+    elsewhere: nobody is asked the same row twice.
     """
 
     def __init__(
@@ -48,17 +48,21 @@ class Answers:
         """Rows that anybody answered."""
         self._blind: dict[int, list[int]] = {}
         self._all: dict[int, list[int]] = {}
+        elsewhere: dict[int, list[int]] = {}
         of = set(queues)
         for label in store.gold_labels(run, criterion, rows=rows):
             row_id, verdict, annotator, kind = label[:4]
-            blind, queue = label[6] is None, label[9]
-            by_person = kind == "human" and not annotator.startswith(IMPORT)
-            if queue in of or (anywhere and by_person and blind):
+            blind, vote = label[6] is None, _VALUE.get(verdict, 0)
+            if label[9] in of:
                 self.given.add(row_id)
-                vote = _VALUE.get(verdict, 0)
                 self._all.setdefault(row_id, []).append(vote)
                 if blind:
                     self._blind.setdefault(row_id, []).append(vote)
+            elif anywhere and blind and kind == "human" and not annotator.startswith(IMPORT):
+                elsewhere.setdefault(row_id, []).append(vote)
+        for row_id in elsewhere.keys() - self._blind.keys():
+            self.given.add(row_id)
+            self._blind[row_id] = elsewhere[row_id]
 
     @property
     def seen_first(self) -> set[int]:
