@@ -97,7 +97,7 @@ def commands(group=main, path=()):
 
 def test_the_commands_are_those_of_the_design():
     assert {" ".join(path) for path, _ in commands()} == {
-        "", "serve", "load", "trust", "gate", "certificate", "sign-off", "threshold", "label", "label import", "label export", "label program",
+        "", "serve", "load", "trust", "gate", "certificate", "sign-off", "threshold", "shown", "label", "label import", "label export", "label program",
         "backup", "demo",
     }  # fmt: skip
 

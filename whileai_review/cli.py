@@ -494,6 +494,48 @@ def threshold_command(
     _say(made, as_json, declared_words(made))
 
 
+@command(main, "shown")
+@click.argument("run")
+@click.argument("source")
+@db_option
+@map_option
+@click.option("--grader", help="The judge that was shown them, by name; else the picked one.")
+@click.option("--undo", is_flag=True, help="It was not shown these rows: they count again.")
+@click.option("--by", help="Who says so.")
+@json_option
+def shown_command(
+    run: str,
+    source: str,
+    db: Path,
+    maps: Sequence[str],
+    grader: str | None,
+    undo: bool,
+    by: str | None,
+    as_json: bool,
+) -> None:
+    """Say which rows of RUN a judge was shown: few-shot examples, rows it was tuned on.
+
+    They leave its estimates, with all rollouts of their tasks. A row of SOURCE names a rollout, or
+    a task.
+
+    \b
+    Example:
+      whileai-review shown before fewshot.jsonl --grader rubric_judge
+    """
+    from whileai_review import work
+
+    with _open(db, create=False) as store, _file(source) as path:
+        mapping = _mapping(path, maps, (), False) if maps else None
+        result = work.mark_shown(store, run, path, grader, not undo, mapping, by)
+    text = (
+        f"{result['grader']}: {result['changed']:,} rows changed. {result['n_shown']:,} rows of "
+        f"{result['n_tasks']:,} tasks are outside its estimates."
+    )
+    if result["unmatched"]:
+        text += f" {result['unmatched']:,} of {result['n_rows']:,} name no row of this run."
+    _say(result, as_json, text)
+
+
 def _certificate_in(source: str | Path, must: bool = False) -> dict | None:
     """The certificate that a file holds; None for a file of rows, or for no file."""
     from whileai_review.score.certificate import (

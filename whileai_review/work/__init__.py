@@ -7,7 +7,7 @@
   `overview`, `person_against_rule`, `gold_of_row`, `golds`
 - read: `claims`, `review_result`
 - code: `code_counts`, `code_slices`, `note_list`, `reason_list`
-- declare: `declare_threshold`
+- declare: `declare_threshold`, `mark_shown`
 - certify: `issue`, `sign_off`, `exported`, `certificate_of`, `gate_run`, `judged_run`
 - find: `find_rows`, `begin_index`, `Filters`, `columns_of`, `task_rows`, `picked_queue`
 - take out: `export_labels`
@@ -48,6 +48,7 @@ from whileai_review.work.plans import looks_words, note_look, planner_words, ver
 from whileai_review.work.reading import claims, review_result
 from whileai_review.work.ruling import label_by_rule
 from whileai_review.work.searching import begin_index
+from whileai_review.work.showing import mark_shown
 from whileai_review.work.slicing import found_slices
 from whileai_review.work.thresholds import declare_threshold, score_thresholds
 
@@ -88,6 +89,7 @@ __all__ = [
     "load_file",
     "load_folder",
     "looks_words",
+    "mark_shown",
     "note_list",
     "note_look",
     "overview",
