@@ -307,7 +307,7 @@ class _Sample:
 
     def variance(self, per_task: np.ndarray) -> float:
         n = self.n_tasks
-        return n / (n - 1) * float(per_task @ per_task) if n > 1 else 0.0
+        return n / (n - 1) * _product(per_task, per_task) if n > 1 else 0.0
 
     def smoothed(self) -> np.ndarray:
         """Shares within each stratum with `PSEUDO` labels of each gold class, by verdict."""
@@ -370,8 +370,8 @@ class _Sample:
             moves.append(
                 self.influence((part - share["value"] * whole) / float(whole @ self.shares))
             )
-        size = sqrt(float(moves[0] @ moves[0]) * float(moves[1] @ moves[1]))
-        together = float(moves[0] @ moves[1]) / size if size else 0.0
+        size = sqrt(_product(moves[0], moves[0]) * _product(moves[1], moves[1]))
+        together = _product(moves[0], moves[1]) / size if size else 0.0
         total = tpr["value"] + tnr["value"] - 1
         (low1, high1), (low2, high2) = tpr["ci95"], tnr["ci95"]
         bounds = (
@@ -427,6 +427,11 @@ class _Sample:
             "difference_ci95": (max(difference - half, -1.0), min(difference + half, 1.0)),
             "p_value": _two_sided(difference / error, df) if error else 1.0,
         }
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> float:
+    """The inner product; no BLAS, whose threads wait for each other longer than this takes."""
+    return float((a * b).sum())
 
 
 def _two_sided(t: float, df: int) -> float:
