@@ -157,12 +157,16 @@ def test_rollouts_of_a_task_stand_together(loaded, asked):
 def test_many_hits_are_counted_up_to_a_limit(loaded, monkeypatch):
     store, run, ids = loaded
     monkeypatch.setattr(finding, "HITS", 10)
+    monkeypatch.setattr(finding, "LOOKED", 50)
     found = work.find_rows(store, run, Filters(text="ask"), size=3)
     assert found.ids == ids[:3] and not found.exact and 10 <= found.total < 120
     deep = work.find_rows(store, run, Filters(text="ask"), page=12, size=10)
     assert deep.ids == ids[110:120]
     among = work.find_rows(store, run, Filters(text="ask", task="t3"), size=3)
-    assert among.ids == [i for i, r in zip(ids, ROWS, strict=True) if r["scenario_id"] == "t3"][:3]
+    mates = [i for i, r in zip(ids, ROWS, strict=True) if r["scenario_id"] == "t3"]
+    assert among.ids == mates[:3] and 3 <= among.total <= len(mates)
+    last = work.find_rows(store, run, Filters(text="ask", task="t3"), size=len(mates))
+    assert last.ids == mates  # hits are looked at until the page is full
 
 
 def test_rollouts_of_one_row(loaded):

@@ -19,6 +19,9 @@ PAGE = 100
 HITS = 20_000
 """Hits of a search that are counted; of more, "at least" is said."""
 
+LOOKED = 5 * HITS
+"""Hits that are looked at for the sake of the count; further ones only to fill the page."""
+
 NOTE_HITS = 100_000
 """Notes and reasons of files that a search looks at."""
 
@@ -234,7 +237,8 @@ def _hits(
 ) -> tuple[np.ndarray, bool]:
     """Places of the rows whose text, or a note on them, matches; whether these are all.
 
-    It goes on until `wanted` rows are there and `HITS` were looked at, to the end for None.
+    It goes on until `wanted` rows are there, and `HITS` of them or `LOOKED` hits were looked at;
+    to the end for None.
     """
     match = match_words(text)
     index_text(store, run_id)
@@ -242,16 +246,17 @@ def _hits(
     if mask is not None and not mask.any():
         return np.zeros(0, dtype=np.intp), True
     parts: list[np.ndarray] = []
-    n = last = 0
+    n = last = looked = 0
     bite = HITS
     done = False
-    while not done and (wanted is None or n < max(wanted, HITS)):
+    while not done and (wanted is None or n < wanted or (n < HITS and looked < LOOKED)):
         rows = store.search_rows(run_id, match, last, bite)
         done = len(rows) < bite
         if not len(rows):
             break
         last = int(rows[-1])
-        bite *= 10  # a search of word beginnings walks to `last` anew each time
+        looked += len(rows)
+        bite *= 4  # a search of word beginnings walks to `last` anew each time
         places = np.searchsorted(ids, rows)
         if mask is not None:
             places = places[mask[places]]
