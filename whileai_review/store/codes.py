@@ -79,10 +79,10 @@ class Codes(Family):
         with self._connections.write() as conn:
             run_id = ready_run(conn, run)["id"]
             code = _live(conn, code_id)
-            _, took = _standing_of(conn, _places(conn, run_id, notes), code)
+            having, took = _standing_of(conn, _places(conn, run_id, notes), code)
             withdraw(conn, took, by)
             _write_down(conn, by, "take", run_id, name=code["name"], gave=[], took=took)
-        return len(took)
+        return len(having)
 
     def split_code(
         self, run: int | str, code_id: int, notes: Sequence[Note], name: str, by: str
