@@ -3,6 +3,7 @@
 import streamlit as st
 
 from whileai_review.ui import reading as view
+from whileai_review.ui import trust_plan
 from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
 from whileai_review.ui.labelling import show_labelling
@@ -18,5 +19,6 @@ with page_of_store() as store:
         st.stop()
     picked = pick(store)
     report = measured(store, *picked.key)
+    trust_plan.ask_first(store, report)
     found = view.show_filters(store, picked, report)
     view.show_list_and_row(store, picked, report, found)

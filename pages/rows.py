@@ -3,13 +3,17 @@
 import streamlit as st
 
 from whileai_review.ui import rows_view as view
+from whileai_review.ui import trust_plan
+from whileai_review.ui.cache import measured
 from whileai_review.ui.data import page_of_store
-from whileai_review.ui.pickers import pick
+from whileai_review.ui.pickers import param, pick
 from whileai_review.ui.tables import inject_css
 
 inject_css()
 with page_of_store() as store:
     picked = pick(store)
+    if param("cell"):
+        trust_plan.ask_first(store, measured(store, *picked.key))
     place = st.container()
     view.show_search()
     view.show_filters(store, picked)

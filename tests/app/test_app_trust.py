@@ -116,7 +116,7 @@ def test_the_recipe_reads_as_published(recipe):
 
 def test_the_table_has_value_interval_floor_and_state(recipe):
     table = html(page())
-    assert '<td class="wr-num">63%</td><td class="wr-num">[56, 70]</td>' in table
+    assert '">63%</a></td><td class="wr-num">[56, 70]</td>' in table
     assert "≥ 80%" in table
     assert "▼ fails" in table
     assert "○ not shown" in table
@@ -317,3 +317,9 @@ def test_rows_drawn_by_verdict_are_said_to_be_weighted(db, tmp_path):
     assert f"Agrees {share}% [" in said
     assert "labels by people, weighted: rows were drawn by the judge" in said
     assert "Each labelled row counts as the rows of the run that it stands for" in said
+
+
+def test_the_values_of_checks_open_the_rows_that_keep_them_down(recipe):
+    said = html(page())
+    for cell in ("disagree", "fp", "fn"):
+        assert f'href="queue?run=1&amp;cell={cell}"' in said

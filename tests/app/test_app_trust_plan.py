@@ -57,11 +57,13 @@ def begin(db, tmp_path, n=40, done=20, wrong=(3, 7), by="ben"):
     return run, queue
 
 
-def page():
+def page(name="trust", **params):
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     at.session_state["annotator"] = "Ana"  # AppTest has no cookies
     at.run()
-    at.switch_page("pages/trust.py").run()
+    for key, value in params.items():
+        at.query_params[key] = value
+    at.switch_page(f"pages/{name}.py").run()
     assert not at.exception, at.exception
     return at
 
@@ -100,6 +102,24 @@ def test_who_labels_makes_no_look_before_asking_for_one(db, tmp_path):
     button(at, "Show the figures").click().run(timeout=60)
     assert looks(db, run) == [(20, "Ana")]
     assert "At every look" in html(at)
+
+
+@pytest.mark.parametrize(("name", "params"), [("queue", {}), ("rows", {"cell": "fp"})])
+def test_cells_of_a_queue_under_way_are_counted_for_its_annotator_only_when_asked(
+    db, tmp_path, name, params
+):
+    run, _ = begin(db, tmp_path, by="Ana")
+    at = page(name, **params)
+    assert looks(db, run) == [] and "false pass" not in str(at.main)
+    button(at, "Show the figures").click().run(timeout=60)
+    assert not at.exception
+    assert looks(db, run) == [(20, "Ana")] and "false pass" in str(at.main)
+
+
+def test_who_only_reads_makes_a_look_on_the_queue_page_too(db, tmp_path):
+    run, _ = begin(db, tmp_path, by="ben")
+    page("queue")
+    assert looks(db, run) == [(20, "Ana")]
 
 
 def test_the_interval_that_holds_at_every_look_stands_beside_the_fixed_one(db, tmp_path):

@@ -47,24 +47,26 @@ class Check(NamedTuple):
     note: str = ""
     """A line under the table."""
     tasks: str = ""
+    cell: str = ""
+    """Rows that keep it from being better, as the Queue names them; empty where none do."""
 
 
 def trust_checks(report: Mapping[str, Any]) -> list[Check]:
     """Return the lines for a trust report, in the order in which they are read."""
     agreement = report["agreement"]
     lines = [
-        (_agreement(report), agreement),
-        (_kappa(report), agreement),
-        (_tnr(report), report["tnr"]),
-        (_tpr(report), report["tpr"]),
-        (_youden(report), report["j"]),
-        (_error(report), report["reward_in_error"]),
-        (_baseline(report), report["baseline"]),
-        (_length(report), {}),
+        (_agreement(report), agreement, "disagree"),
+        (_kappa(report), agreement, "disagree"),
+        (_tnr(report), report["tnr"], "fp"),
+        (_tpr(report), report["tpr"], "fn"),
+        (_youden(report), report["j"], "disagree"),
+        (_error(report), report["reward_in_error"], "fp"),
+        (_baseline(report), report["baseline"], ""),
+        (_length(report), {}, ""),
     ]
     return [
-        check._replace(tasks=count(about["n_tasks"]) if about.get("n") else "")
-        for check, about in lines
+        check._replace(tasks=count(about["n_tasks"]) if about.get("n") else "", cell=cell)
+        for check, about, cell in lines
     ]
 
 

@@ -102,8 +102,17 @@ def link(text: str, page: str, /, **params: object) -> Markup:
     return Markup(f'<a href="{html_text(f"{page}?{query}")}" target="_self">{html_text(text)}</a>')
 
 
-def show_checks(checks: Sequence[Check]) -> None:
-    """Draw the checks of a judge: value, 95%, floor, rows, tasks and the state as a shape."""
+def show_checks(checks: Sequence[Check], run: int, cells: Mapping[str, int]) -> None:
+    """Draw the checks of a judge: value, 95%, floor, rows, tasks and the state as a shape.
+
+    A value opens the rows of the run that keep it from being better, where `cells` has any.
+    """
+
+    def value(check: Check) -> object:
+        names = ("fp", "fn") if check.cell == "disagree" else (check.cell,)
+        n = sum(cells.get(name, 0) for name in names)
+        return link(check.value, "queue", run=run, cell=check.cell) if n else check.value
+
     columns = [
         Column("check", "wrap"),
         Column("value", "number"),
@@ -118,7 +127,7 @@ def show_checks(checks: Sequence[Check]) -> None:
         [
             [
                 term(check.name, check.help),
-                check.value,
+                value(check),
                 check.interval,
                 check.floor,
                 check.n,

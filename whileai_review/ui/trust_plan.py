@@ -10,9 +10,11 @@ from whileai_review.intervals import quoted
 from whileai_review.report import count, interval_percent, percent, plural
 from whileai_review.store import RefusedError, Store
 from whileai_review.ui.data import quiet, warn
+from whileai_review.ui.headline import show_headline
 from whileai_review.ui.pickers import known_reader
 from whileai_review.ui.tables import Column, show_table, term
 from whileai_review.ui.text import visible
+from whileai_review.ui.trust_view import hides_interim, show_interim
 from whileai_review.work.extending import EXTENDABLE, labels_to, longest_plan, seen_words
 from whileai_review.work.plans import repeats_words
 
@@ -35,6 +37,25 @@ _VALID = (
 )
 
 
+def ask_first(store: Store, report: Mapping[str, Any]) -> None:
+    """End a page that counts cells of a queue under way until its annotator asks for them."""
+    if not report["interim"] or not report["agreement"]["n"]:
+        return
+    if hides_interim(store, report):
+        said = report["headline"]
+        show_headline(said["bold"], "", said["word"], said["state"])
+        show_interim(store, report, hidden=True)
+        st.stop()
+    _write_down(store, report)
+
+
+def _write_down(store: Store, report: Mapping[str, Any]) -> None:
+    """Figures of a queue under way are drawn: that is a look."""
+    if work.note_look(store, report, known_reader()):
+        seen = {"queue": report["interim"]["queue"], "n_labels": report["interim"]["labelled"]}
+        report["plan_history"]["looks"].append(seen)
+
+
 def show_plan(store: Store, report: Mapping[str, Any], hidden: bool) -> None:
     """Draw the verdicts so far and, unless `hidden`, what was seen and what is missing.
 
@@ -49,14 +70,11 @@ def show_plan(store: Store, report: Mapping[str, Any], hidden: bool) -> None:
         quiet(visible(line))
     if hidden or not report["agreement"]["n"] or report["state"] == "not_measured":
         return
-    by = known_reader()
-    if work.note_look(store, report, by):
-        seen = {"queue": report["interim"]["queue"], "n_labels": report["interim"]["labelled"]}
-        report["plan_history"]["looks"].append(seen)
+    _write_down(store, report)
     if report["interim"]:
         _show_two_intervals(report)
     _show_lines(report)
-    _show_act(store, report, by)
+    _show_act(store, report, known_reader())
 
 
 def _show_two_intervals(report: Mapping[str, Any]) -> None:

@@ -158,7 +158,7 @@ def show_checks_of(report: Mapping[str, Any]) -> None:
     checks = trust_checks(report)
     if report["interim"]:  # no verdict before the last planned label, in no line either
         checks = [check._replace(way="", state="") for check in checks]
-    show_checks(checks)
+    show_checks(checks, report["run_id"], report["n_cells"])
     for note in check_notes(report, checks):
         quiet(note)
     if not report["interim"]:
