@@ -1,5 +1,6 @@
 """The Rows page in each of its states, without a browser."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,41 @@ def test_what_cannot_be_followed_is_named(store, params, why):
 
 def test_nothing_found(store):
     assert "No row meets all of this." in words(rows_page(q="zebra"))
+
+
+def test_a_filter_that_the_address_says_twice_is_one(store):
+    at = rows_page(where=["regime=BIG", "regime=BIG"])
+    assert "114 of 222 rows: regime=BIG." in words(at)
+    button(at, "rows_off_").click().run()
+    assert "222 of 222 rows." in words(at)
+
+
+@pytest.mark.parametrize("page", ["3", "9999", "9" * 18])
+def test_a_page_behind_the_last_is_the_last(store, page):
+    at = rows_page(page=page)
+    assert "No row meets" not in words(at)
+    assert len(at.dataframe[0].value) == 22
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [(1_765_108_000.25, "at>=1765108000.25"), (1_765_108_000.0, "at>=1765108000")],
+)
+def test_a_bound_keeps_all_its_digits(store, tmp_path, least, said):
+    rows = [
+        {"prompt": f"p{n}", "final_text": "r", "reward": 1, "at": 1_765_107_999 + n / 4}
+        for n in range(200)
+    ]
+    path = tmp_path / "times.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = work.load_file(store, path, mapping=load.Mapping({"reward": "reward"}))["runs"][0]["id"]
+    at = rows_page(run=str(run))
+    at.selectbox(key="rows_field").set_value("at").run()
+    at.number_input(key="rows_low_at").set_value(least).run()
+    button(at, "rows_add_at").click().run()
+    assert asked(at)["where"] == said
+    n = sum(row["at"] >= least for row in rows)
+    assert f"{n} of 200 rows" in words(at)
 
 
 def test_a_view_is_saved_opened_and_deleted(store):

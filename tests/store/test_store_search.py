@@ -13,13 +13,14 @@ TEXTS = [
     "A late reply about the fee",
     "Escalation is not needed; naïve café",
     "用户要求退款 refund 🙂",
+    "고객이 환불을 원한다; ลูกค้าขอคืนเงินแล้ว; お客様は払い戻しを希望",
 ]
 
 
 @pytest.fixture
 def run(fresh_db, make):
-    """Five rows whose replies are TEXTS; the ask of the first says "late"."""
-    found = make.run(fresh_db, n=5)
+    """Six rows whose replies are TEXTS; the ask of the first says "late"."""
+    found = make.run(fresh_db, n=6)
     ids = make.ids(fresh_db, found)
     lines = [
         (i, "late" if not n else "", text, "", "", "")
@@ -52,6 +53,14 @@ def places(store, run, text):
         ("naïve", [3]),
         ("fe", []),  # two letters stand as they are
         ("refund", [4]),
+        ("用户", [4]),
+        ("退款", [4]),  # no blank stands between words of these scripts
+        ("要求", [4]),
+        ("款退", []),
+        ("-用户 fee", [1, 2]),
+        ("환불", [5]),  # an ending joins the word
+        ("คืนเงิน", [5]),
+        ("払い戻し", [5]),
         ("late or fee", []),  # "or" is a word here
         ("late OR fee", []),
         ("NEAR(late fee)", []),
@@ -98,7 +107,7 @@ def test_no_search_breaks_the_index(text, searched):
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory, make_static):
     with open_store(tmp_path_factory.mktemp("search") / "review.db") as store:
-        run = make_static.run(store, n=5)
+        run = make_static.run(store, n=6)
         ids = make_static.ids(store, run)
         lines = [(i, "", text, "", "", "") for i, text in zip(ids, TEXTS, strict=True)]
         store.index_texts(run["id"], "rows", 0, ids[-1], lines)
@@ -173,6 +182,13 @@ def test_a_name_means_one_view(fresh_db):
             r[0] for r in conn.execute("SELECT detail FROM events WHERE what='view' ORDER BY id")
         ]
     assert told == ["Big rows: where=regime%3DBIG", "BIG ROWS: cell=fp"]
+
+
+def test_a_name_means_one_view_in_every_alphabet(fresh_db):
+    first = fresh_db.save_view("Große Äpfel", "cell=fp")
+    assert fresh_db.save_view("GROSSE äpfel", "cell=fp")["id"] == first["id"]
+    fresh_db.save_view("GROSSE ÄPFEL", "cell=fn", replace=True)
+    assert [v["query"] for v in fresh_db.views()] == ["cell=fn"]
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 81])

@@ -249,6 +249,79 @@ def test_what_a_reader_has_still_to_label_is_not_given_away(store, put, judged, 
     assert find("ana", text="reply").total == 12  # words of the row give nothing away
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("okapi", []),  # in the judge's reason alone
+        ("reason:okapi", []),
+        ("zebra", []),  # in another person's note alone
+        ("note:zebra", []),
+        ("reply -okapi", "all"),  # what is not there tells as much
+        ("reply -note:zebra", "all"),
+        ("reply okapi", []),
+        ("reply", "all"),
+    ],
+)
+@pytest.mark.parametrize("filters", [{}, {"where": ("regime=BIG",)}, {"flag": "unread"}])
+def test_no_search_tells_what_the_judge_or_others_wrote_of_a_row_to_be_labelled(
+    store, put, judged, press, text, found, filters
+):
+    rows = [row | {"regime": "BIG", "reason": "an okapi"} for row in judged(12)]
+    run = put(rows)
+    queue = work.draw_queue(store, run["id"], "census")
+    order = store.queue_row_ids(queue["id"])
+    press(queue, order[0], "pass")
+    for row in order:
+        store.add_label(row, "bo", "fail", f"n{row}", note="a zebra")
+
+    def find(reader):
+        return work.find_rows(store, run["id"], Filters(text=text, **filters), reader=reader)
+
+    left = set(find("ana").ids) - {order[0]}
+    assert left == (set(order[1:]) if found == "all" else set())
+    assert find("ana").own_words == 11 and find("ana").left_out == 0
+    if " -" not in text:
+        assert find("bo").total == 12  # who labels nothing here sees all
+    assert find("bo").own_words == 0
+
+
+@pytest.mark.parametrize("name", ["gpt4_score", "isCorrect", "human verdict", "AnswerGrade"])
+def test_a_column_named_like_a_verdict_gives_nothing_away(store, put, judged, press, name):
+    run = put([row | {name: i % 2, "regime": "BIG"} for i, row in enumerate(judged(12))])
+    queue = work.draw_queue(store, run["id"], "census")
+    order = store.queue_row_ids(queue["id"])
+    press(queue, order[0], "pass")
+    for said in (f"{name}=1", f"{name}>=1"):
+        seen = work.find_rows(store, run["id"], Filters(where=(said,)), reader="ana")
+        assert set(seen.ids) <= {order[0]} and seen.left_out == 11
+    assert (
+        work.find_rows(store, run["id"], Filters(where=("regime=BIG",)), reader="ana").total == 12
+    )
+
+
+def test_a_column_whose_name_holds_a_sign_can_be_filtered_by(store, put, judged):
+    names = ["a=b", "n>=2", "a", "<"]
+    run = put([row | {n: f"{n}{i % 3}" for n in names} for i, row in enumerate(judged(12))])
+    ids = store.tasks_of(run["id"])[0]
+    for name in names:
+        found = work.find_rows(store, run["id"], Filters(where=(f"{name}={name}1",)))
+        assert found.ids == ids[1::3], name
+
+
+@pytest.mark.parametrize("asked", [Filters(cell="fp"), Filters(verdict="pass")])
+def test_a_cell_without_a_judge_is_refused_not_empty(store, lines, judged, asked):
+    rows = [{k: v for k, v in row.items() if k != "reward"} for row in judged(4)]
+    run = work.load_file(store, lines(rows, "bare.jsonl"))["runs"][0]["id"]
+    with pytest.raises(RefusedError, match="This run has no judge"):
+        work.find_rows(store, run, asked)
+
+
+def test_a_cell_without_gold_is_refused_not_empty(store, put, judged):
+    run = put(judged(4))
+    with pytest.raises(RefusedError, match="This run has no gold on 'overall'"):
+        work.find_rows(store, run["id"], Filters(cell="fp"))
+
+
 def test_a_picked_queue_enters_no_estimate(store, put, judged, press):
     run = put(judged(12))
     ids = store.tasks_of(run["id"])[0]

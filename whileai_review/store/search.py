@@ -47,13 +47,24 @@ BUILDING = {"automerge": 0, "crisismerge": 1_900, "hashsize": 32 << 20}
 MERGED = {"automerge": 4, "crisismerge": 16, "hashsize": 1 << 20}
 """FTS5's own values, for what is added later."""
 
+OWN = "ask reply calls"
+"""Columns of what a rollout itself says; the others say what was thought of it."""
+
+_ALONE = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"  # kana, Han, Hangul
+    "\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+"""Letters of scripts that put no blank between words, and Hangul, whose endings join the word."""
+
 _TERM = re.compile(r'(-?)(?:(\w+):)?("[^"]*"?|\S+)')
 
 
 def match_words(text: str) -> str:
     """Turn what a person typed into a question to FTS5.
 
-    Words must all be there, in any order, and a word finds what begins with it; "words in
+    Words must all be there, in any order, and a word finds what begins with it (in Chinese,
+    Japanese, Korean, Thai: what holds it); "words in
     quotes" stand together as they are; ``-word`` must not be there; ``reply:word`` (ask, reply,
     calls, reason, note) looks in one place. Nothing else has a meaning.
 
@@ -77,11 +88,12 @@ def match_words(text: str) -> str:
         if column and column.lower() not in COLUMNS:
             word, column = f"{column}:{word}", ""
         quoted = word.startswith('"')
+        word = _spread(word.replace('"', " ").replace("\0", " ")).strip()
         words = re.findall(r"[^\W_]+", word)
         if not words:
             continue
         start = "" if quoted or len(words[-1]) < MIN_PREFIX else "*"
-        term = '"{}"{}'.format(word.replace('"', " ").replace("\0", " ").strip(), start)
+        term = f'"{word}"{start}'
         (unwanted if minus else wanted).append(f"{column.lower()} : {term}" if column else term)
     if not wanted:
         what = "only words to leave out" if unwanted else "no letter and no digit"
@@ -92,6 +104,17 @@ def match_words(text: str) -> str:
     for term in unwanted:
         said = f"{said} NOT ({term})"
     return said
+
+
+def match_own(match: str) -> str:
+    """Narrow a question to what a rollout itself says: no reason, no note, not even as ``-word``.
+
+    Examples
+    --------
+    >>> match_own('("late"*) NOT (reason : "wrong"*)')
+    '{ask reply calls} : (("late"*) NOT (reason : "wrong"*))'
+    """
+    return f"{{{OWN}}} : ({match})"
 
 
 class Search(Family):
@@ -114,6 +137,7 @@ class Search(Family):
 
         `since` is how far the index was (`indexed`) when the texts were read.
         """
+        spread = [(number, *map(_spread, said)) for number, *said in texts]
         with self._connections.write(durable=False) as conn:
             ready_run(conn, run_id)
             if _indexed(conn, run_id).get(what, 0) != since:
@@ -131,7 +155,7 @@ class Search(Family):
                 conn.executemany(
                     f"INSERT INTO {_table(run_id)} (rowid, {', '.join(COLUMNS)}) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    texts,
+                    spread,
                 )
             conn.execute("INSERT OR REPLACE INTO searches VALUES (?, ?, ?)", (run_id, what, upto))
         return True
@@ -249,6 +273,11 @@ def forget_texts(connections: Connections, run_id: int) -> None:
             ).rowcount
     with connections.write(durable=False) as conn:
         conn.execute(f"DROP TABLE IF EXISTS {_table(run_id)}")
+
+
+def _spread(text: str) -> str:
+    """Set the letters that SQLite would take for one long word apart: each is a word."""
+    return text if text.isascii() else _ALONE.sub(r" \1 ", text)
 
 
 def _table(run_id: int) -> str:

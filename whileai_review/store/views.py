@@ -30,7 +30,9 @@ class Views(Family):
         if not name or len(name) > MAX_NAME:
             raise RefusedError(f"A view needs a name of 1 to {MAX_NAME} characters.")
         with self._connections.write() as conn:
-            there = one(conn, "SELECT * FROM views WHERE name=?", (name,))
+            # SQLite's NOCASE knows ASCII alone.
+            views = every(conn, "SELECT * FROM views")
+            there = next((v for v in views if v["name"].casefold() == name.casefold()), None)
             if there is not None and there["query"] == query:
                 return there
             if there is not None and not replace:
@@ -38,7 +40,8 @@ class Views(Family):
                     f"There is a view {there['name']!r} already, with other filters. Replace it, "
                     "or give this one another name."
                 )
-            conn.execute("DELETE FROM views WHERE name=?", (name,))
+            if there is not None:
+                conn.execute("DELETE FROM views WHERE id=?", (there["id"],))
             conn.execute(
                 "INSERT INTO views (name, query, created_by, created_at) VALUES (?, ?, ?, ?)",
                 (name, query, by, now()),

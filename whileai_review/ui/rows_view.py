@@ -129,7 +129,7 @@ def find(store: Store, picked: Picked) -> work.Found | None:
 
 def filters() -> work.Filters:
     """Return what the address asks for."""
-    where = st.query_params.get_all("where")
+    where = _wheres()
     field, value = param("field"), param("value")
     if field and value is not None:  # as other pages write one slice
         where.append(f"{field}={value}")
@@ -164,8 +164,20 @@ def show_list_and_row(store: Store, picked: Picked, found: work.Found) -> None:
             f"{plural(found.left_out, 'row')} of this run still to be labelled by you: left out, "
             "since this list would give the judge or another label away."
         )
+    if found.own_words:
+        n = found.own_words
+        quiet(
+            f"In {plural(n, 'row')} still to be labelled by you, only ask, reply and tool calls "
+            "are searched: a reason or a note would give the judge or another label away."
+        )
     if not found.ids:
         quiet("No row meets all of this. Take a filter off.")
+        if param("q"):
+            quiet(
+                "Searched are ask, reply, tool calls, reasons and notes; other columns of the file "
+                "are not. Rows without an ask or a reply: load the file again and say which "
+                "columns hold them."
+            )
         return
     hidden = store.still_to_label(known_reader(), ids=found.ids)
     left, right = st.columns([5, 6], gap="medium")
@@ -188,10 +200,15 @@ def _on() -> list[tuple[str, str, str]]:
         value = param(name)
         if value is not None:
             found.append((name, value, _words(name, value)))
-    found += [("where", each, visible(each)) for each in st.query_params.get_all("where")]
+    found += [("where", each, visible(each)) for each in _wheres()]
     if param("field") and param("value") is not None:
         found.append(("field", param("field") or "", f"{param('field')}={param('value')}"))
     return found
+
+
+def _wheres() -> list[str]:
+    """The address's filters by column, each once though a person's address says it twice."""
+    return [*dict.fromkeys(st.query_params.get_all("where"))]
 
 
 def _words(name: str, value: str) -> str:
@@ -204,7 +221,7 @@ def _words(name: str, value: str) -> str:
 def _take_off(name: str, value: str) -> None:
     set_params(**dict.fromkeys(PLACE))
     if name == "where":
-        left = [each for each in st.query_params.get_all("where") if each != value]
+        left = [each for each in _wheres() if each != value]
         st.query_params["where"] = left
     elif name == "field":
         set_params(field=None, value=None)
@@ -260,21 +277,27 @@ def _column_choice(field: str, column: dict[str, Any]) -> None:
     else:
         low, high = column["low"], column["high"]
         with st.container(horizontal=True):
-            least = st.number_input("from", value=low, key=f"rows_low_{field}")
-            most = st.number_input("to", value=high, key=f"rows_high_{field}")
+            # %g: all digits of a small share and of a time stamp alike.
+            least = st.number_input("from", value=low, format="%g", key=f"rows_low_{field}")
+            most = st.number_input("to", value=high, format="%g", key=f"rows_high_{field}")
         said = []
         if least > low:
-            said.append(f"{field}>={least:g}")
+            said.append(f"{field}>={_number(least)}")
         if most < high:
-            said.append(f"{field}<={most:g}")
+            said.append(f"{field}<={_number(most)}")
     st.button(
         "Add", disabled=not said, on_click=partial(_add_where, said or []), key=f"rows_add_{field}"
     )
 
 
+def _number(value: float) -> str:
+    """A number with all its digits, as short as it can be written."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def _add_where(said: list[str]) -> None:
     set_params(**dict.fromkeys(PLACE))
-    st.query_params["where"] = [*dict.fromkeys([*st.query_params.get_all("where"), *said])]
+    st.query_params["where"] = [*dict.fromkeys([*_wheres(), *said])]
 
 
 # ---- views ----
@@ -310,7 +333,7 @@ def _views(store: Store) -> None:
     if not query:
         return
     name = st.text_input("Name for this list", max_chars=80, key="view_name")
-    taken = any(v["name"].casefold() == name.strip().casefold() for v in views)
+    taken = any(v["name"].casefold() == " ".join(name.split()).casefold() for v in views)
     label = f"Replace “{plain(name.strip())}”" if taken and name.strip() else "Save this view"
     st.button(
         label,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whileai_review.store import RefusedError, Store
-from whileai_review.store.search import match_words
+from whileai_review.store.search import match_own, match_words
 from whileai_review.work.columns import column_of
 from whileai_review.work.measuring import BOTH, CELLS, cell_rows, measured_as
 from whileai_review.work.searching import index_text
@@ -30,6 +30,12 @@ LABELS = ("any", "none", "pass", "fail", "unclear")
 FLAGS = ("read", "unread", "bad_data", "note")
 
 _WHERE = re.compile(r"(.*?)(>=|<=|=)(.*)", re.DOTALL)
+
+TELLING = frozenset(
+    "accept accepted annotation annotator approved correct gold grade grader human judge "
+    "judgement judgment label labels pass passed rating reward score success verdict".split()
+)
+"""Words in the name of a column that may hold a judge's or a person's opinion of the row."""
 
 
 class Filters(NamedTuple):
@@ -61,6 +67,8 @@ class Found(NamedTuple):
     """False: there are more than `total`, not counted."""
     left_out: int = 0
     """Rows that wait for the reader's own label, kept out of a list that would tell them apart."""
+    own_words: int = 0
+    """Such rows in which a search looked at what the rollout itself says, at no reason or note."""
 
 
 def find_rows(
@@ -85,7 +93,7 @@ def find_rows(
         Rollouts of a task together, tasks in the order of their first row.
     reader
         Who looks: rows that wait for their own label are left out where a filter gives away
-        what the judge or others say of it.
+        what the judge or others say of it, and a search finds them by their own words alone.
 
     Raises
     ------
@@ -98,22 +106,32 @@ def find_rows(
     ids = column_of(store, run_id, "ids")["ids"]
     mask = _mask(store, key, filters, ids)
     waiting: set[int] = set()
-    if reader is not None and any((filters.cell, filters.verdict, filters.label, filters.cause)):
+    telling = any((filters.cell, filters.verdict, filters.label, filters.cause))
+    telling = telling or any(map(_tells, filters.where))
+    searches = bool(filters.text.strip())
+    if reader is not None and (telling or searches):
         waiting = store.still_to_label(reader, run_id)
-        if waiting and mask is not None:
+        if telling and waiting and mask is not None:
             mask &= ~_of(ids, waiting)
-    if not filters.text.strip():
+    hidden = _of(ids, waiting) if waiting else None
+    if not searches:
         places = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
         exact = True
     else:
         wanted = None if by_task else page * size
-        places, exact = _hits(store, run_id, filters.text, ids, mask, wanted)
+        places, exact = _hits(store, run_id, filters.text, ids, mask, wanted, hidden)
     if by_task:
         task = column_of(store, run_id, "task")["codes"]
         places = places[np.argsort(task[places], kind="stable")]
     last = max(1, -(-len(places) // size))  # a page behind the last one is the last one
     start = (min(max(1, page), last) - 1) * size
-    return Found(ids[places[start : start + size]].tolist(), len(places), exact, len(waiting))
+    return Found(
+        ids[places[start : start + size]].tolist(),
+        len(places),
+        exact,
+        len(waiting) if telling else 0,
+        len(waiting) if searches and not telling else 0,
+    )
 
 
 def task_rows(store: Store, row_id: int, limit: int = 100) -> list[int]:
@@ -153,6 +171,9 @@ def _mask(store: Store, key: tuple, filters: Filters, ids: np.ndarray) -> np.nda
     if filters.cell is not None:
         if filters.cell not in (*CELLS, *BOTH):
             raise RefusedError(f"No cell {filters.cell!r}: there are {', '.join([*CELLS, *BOTH])}.")
+        if not grader or not gold:  # an empty list would read as a judge without a fault
+            lacks = "judge" if not grader else f"gold on {criterion!r}"
+            raise RefusedError(f"This run has no {lacks}, so no row is in a cell of the confusion.")
         masks.append(
             _of(
                 ids, cell_rows(store, run_id, grader or None, gold or None, criterion, filters.cell)
@@ -162,6 +183,8 @@ def _mask(store: Store, key: tuple, filters: Filters, ids: np.ndarray) -> np.nda
         masks.append(_where(store, run_id, said))
     if filters.verdict is not None:
         _known("verdict", filters.verdict, VERDICTS)
+        if not grader:
+            raise RefusedError("This run has no judge, so no row has a verdict.")
         verdicts = column_of(store, run_id, "verdict", f"{grader}/{criterion}")["codes"]
         masks.append(verdicts == VERDICTS.index(filters.verdict))
     if filters.label is not None:
@@ -197,11 +220,11 @@ def _of(ids: np.ndarray, rows: Any) -> np.ndarray:
 
 
 def _where(store: Store, run_id: int, said: str) -> np.ndarray:
-    match = _WHERE.fullmatch(said)
+    there = [f["name"] for f in store.run(run_id)["fields"]]
+    match = _read_where(said, there)
     if match is None:
         raise RefusedError(f"{said!r} is no filter: write field=value, field>=3 or field<=3.")
     field, sign, value = match.groups()
-    there = [f["name"] for f in store.run(run_id)["fields"]]
     if field not in there:
         raise RefusedError(
             f"No field {field!r} on this run. Fields: {', '.join(there[:20]) or 'none'}."
@@ -216,6 +239,23 @@ def _where(store: Store, run_id: int, said: str) -> np.ndarray:
         raise RefusedError(f"{value!r} is no number, so {said!r} can't be held.") from None
     with np.errstate(invalid="ignore"):
         return column["number"] >= bound if sign == ">=" else column["number"] <= bound
+
+
+def _read_where(said: str, fields: list[str]) -> re.Match[str] | None:
+    """Field, sign and value; a column's name may have a sign in it, so known names come first."""
+    for field in sorted(fields, key=len, reverse=True):
+        if said.startswith(field):
+            match = re.compile(f"({re.escape(field)})(>=|<=|=)(.*)", re.DOTALL).fullmatch(said)
+            if match is not None:
+                return match
+    return _WHERE.fullmatch(said)
+
+
+def _tells(said: str) -> bool:
+    """Whether the name of a filter's column says that it may hold somebody's verdict."""
+    name = re.split("[<>=]", said, maxsplit=1)[0]
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)
+    return not TELLING.isdisjoint(part.lower() for part in parts)
 
 
 def _flag(store: Store, run_id: int, flag: str, ids: np.ndarray) -> np.ndarray:
@@ -234,8 +274,12 @@ def _hits(
     ids: np.ndarray,
     mask: np.ndarray | None,
     wanted: int | None,
+    hidden: np.ndarray | None = None,
 ) -> tuple[np.ndarray, bool]:
     """Places of the rows whose text, or a note on them, matches; whether these are all.
+
+    Of rows that are `hidden`, only what the rollout itself says is looked at: what a judge or a
+    person wrote of them can't be found out word by word.
 
     It goes on until `wanted` rows are there, and `HITS` of them or `LOOKED` hits were looked at;
     to the end for None.
@@ -243,6 +287,10 @@ def _hits(
     match = match_words(text)
     index_text(store, run_id)
     noted = np.flatnonzero(_of(ids, store.search_notes(run_id, match, NOTE_HITS)))
+    if hidden is not None:
+        own = store.search_rows(run_id, match_own(match), 0, len(ids))
+        own_places = np.flatnonzero(_of(ids, own) & hidden)
+        noted = np.union1d(noted[~hidden[noted]], own_places)
     if mask is not None and not mask.any():
         return np.zeros(0, dtype=np.intp), True
     parts: list[np.ndarray] = []
@@ -258,6 +306,8 @@ def _hits(
         looked += len(rows)
         bite *= 4  # a search of word beginnings walks to `last` anew each time
         places = np.searchsorted(ids, rows)
+        if hidden is not None:
+            places = places[~hidden[places]]
         if mask is not None:
             places = places[mask[places]]
         parts.append(places)
