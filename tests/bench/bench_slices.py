@@ -19,7 +19,7 @@ from pathlib import Path
 from whileai_review import work
 from whileai_review.load import Mapping
 from whileai_review.store import open_store
-from whileai_review.work import slicing
+from whileai_review.work import measuring, slicing
 
 
 def write_rows(path: Path, n: int, fields: int) -> None:
@@ -63,11 +63,11 @@ def main() -> None:
         work.label_by_rule(store, run, lambda row: int(len(row["final_text"]) % 3 > 0), "r")
         work.trust(store, run)
         key = slicing.measured_as(store, run)
-        revision = slicing._cells_revision(store, key)
+        revision = store.report(run, "cells", *key[1:])["revision"]
         found = work.found_slices(store, run)
-        path_and = (str(store.path), revision, key)
-        cold = [seconds(lambda: slicing.compute(*path_and)) for _ in range(asked.repeat)]
-        busy = [busy_seconds(lambda: slicing.compute(*path_and)) for _ in range(asked.repeat)]
+        given = (str(store.path), key, revision, slicing.search)
+        cold = [seconds(lambda: measuring.make_beside(*given)) for _ in range(asked.repeat)]
+        busy = [busy_seconds(lambda: measuring.make_beside(*given)) for _ in range(asked.repeat)]
         warm = [seconds(lambda: work.found_slices(store, run)) for _ in range(asked.repeat)]
     print("| rows | fields | slices | found | processor time | found again |")
     print("|---|---|---|---|---|---|")

@@ -5,7 +5,7 @@ import pytest
 from whileai_review import work
 from whileai_review.load import Mapping
 from whileai_review.store import NotFoundError
-from whileai_review.work import pool, slicing
+from whileai_review.work import measuring, pool, slicing
 
 GOLD = Mapping({"reward": "reward", "gold_reward": "gold"})
 HUMAN = {"gold_reward": {"kind": "human"}}
@@ -95,8 +95,8 @@ def test_the_recipe_is_searched_by_criterion(store, recipe):
 def computed(monkeypatch):
     """How often a search was made."""
     calls = []
-    real = slicing._compute
-    monkeypatch.setattr(slicing, "_compute", lambda *a: calls.append(a) or real(*a))
+    real = slicing.search
+    monkeypatch.setattr(slicing, "search", lambda *a: calls.append(a) or real(*a))
     return calls
 
 
@@ -115,7 +115,7 @@ def test_a_large_run_is_searched_in_the_pool(store, put, judged, monkeypatch):
     asked = []
     monkeypatch.setattr(pool, "run", lambda function, *a: asked.append(function) or function(*a))
     found = work.found_slices(store, run["id"])
-    assert asked[-1] is slicing.compute
+    assert asked[-1] is measuring.make_beside
     assert {e["field"]: e["why"] for e in found["left_out"]} == {
         "half": "repeats the judge’s verdict"
     }

@@ -8,8 +8,7 @@ import pytest
 from whileai_review import work
 from whileai_review.load import Mapping
 from whileai_review.store import NotFoundError, RefusedError
-from whileai_review.work import pool
-from whileai_review.work import thresholds as module
+from whileai_review.work import measuring, pool
 
 SCORED = Mapping({"reward": "score", "gold_reward": "gold"})
 HUMAN = {"gold_reward": {"kind": "human"}}
@@ -177,7 +176,7 @@ def test_a_large_run_is_measured_in_the_pool_and_declared_in_batches(store, scor
     asked = []
     monkeypatch.setattr(pool, "run", lambda function, *a: asked.append(function) or function(*a))
     found = work.score_thresholds(store, run["id"])
-    assert asked[-1] is module.compute and found["n_labeled"] == 5_000
+    assert asked[-1] is measuring.make_beside and found["n_labeled"] == 5_000
     n = len(asked)
     assert work.score_thresholds(store, run["id"]) == found and len(asked) == n
     made = work.declare_threshold(store, run["id"], 4, by="Lea", in_advance=True)

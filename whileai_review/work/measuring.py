@@ -7,7 +7,7 @@ command that asks again reads it. Runs of many rows are computed in the process 
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -31,6 +31,9 @@ from whileai_review.work.headlines import reread_words, trust_headline
 from whileai_review.work.plans import attach_plan
 from whileai_review.work.rereading import gold_audit, reread
 from whileai_review.work.weighing import Weighing, chance_of, weigh
+
+Key = tuple[int, int, str, str]
+"""What a report is about: run id, grader id or 0, gold or "", criterion; of `measured_as`."""
 
 NO_GRADER = 0
 
@@ -176,7 +179,7 @@ def slices(
     return {"field": field, "criterion": key[3], "all": whole, "rows": lines}
 
 
-def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
+def compute(path: str, revision: str, key: Key) -> None:
     """Measure and keep both reports, in the pool; `revision` tells two calls apart."""
     gc.disable()  # no cycles here, and looking for them among a million parts costs a third
     try:
@@ -186,7 +189,7 @@ def compute(path: str, revision: str, key: tuple[int, int, str, str]) -> None:
         gc.enable()
 
 
-def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
+def _stored(store: Store, kind: str, key: Key) -> bytes:
     run_id, grader_id, gold, criterion = key
     revision = _revision(store, run_id, criterion)
     kept = store.report(run_id, kind, grader_id, gold, criterion)
@@ -201,13 +204,54 @@ def _stored(store: Store, kind: str, key: tuple[int, int, str, str]) -> bytes:
     return kept["body"]
 
 
+def kept_beside(
+    store: Store, kind: str, key: Key, make: Callable[[Store, Key, str], None]
+) -> dict[str, Any]:
+    """A report that rests on what Trust compared, made anew where that is newer.
+
+    Parameters
+    ----------
+    make
+        A function of a module; it puts the report into the store under the revision it is given.
+
+    Raises
+    ------
+    NotFoundError
+        The run was deleted meanwhile.
+    """
+    stored_cells(store, key)
+    run_id, at = key[0], key[1:]
+    cells, kept = store.report(run_id, "cells", *at), store.report(run_id, kind, *at)
+    if cells is not None and (kept is None or kept["revision"] != cells["revision"]):
+        if store.run(run_id)["n_rows"] > pool.ROWS:
+            pool.run(make_beside, str(store.path), key, cells["revision"], make)
+        else:
+            make(store, key, cells["revision"])
+        kept = store.report(run_id, kind, *at)
+    if cells is None or kept is None:
+        raise NotFoundError("The run was deleted while it was measured.")
+    return orjson.loads(kept["body"])
+
+
+def make_beside(
+    path: str, key: Key, revision: str, make: Callable[[Store, Key, str], None]
+) -> None:
+    """Make a report of `kept_beside` in the pool."""
+    gc.disable()  # as in `compute`
+    try:
+        with open_store(path, create=False) as store:
+            make(store, key, revision)
+    finally:
+        gc.enable()
+
+
 def measured_as(
     store: Store,
     run: int | str,
     grader: int | str | None = None,
     gold: str | None = None,
     criterion: str | None = None,
-) -> tuple[int, int, str, str]:
+) -> Key:
     """What a report of these choices is about: (run id, grader id or 0, gold or "", criterion).
 
     Where the picked gold has no label on the criterion, the gold with most labels there.
@@ -233,7 +277,7 @@ def measured_as(
     return found["id"], picked["id"] if picked else NO_GRADER, gold or "", criterion
 
 
-def stored_cells(store: Store, key: tuple[int, int, str, str]) -> bytes:
+def stored_cells(store: Store, key: Key) -> bytes:
     """Ids of the compared rows by cell, as JSON; `key` is of `measured_as`."""
     return _stored(store, "cells", key)
 
@@ -245,7 +289,7 @@ def _revision(store: Store, run_id: int, criterion: str) -> str:
     return f"{said}/{extended}" if extended else said
 
 
-def _compute(store: Store, key: tuple[int, int, str, str], keep: bool = False) -> None:
+def _compute(store: Store, key: Key, keep: bool = False) -> None:
     run_id, grader_id, gold, criterion = key
     revision = _revision(store, run_id, criterion)
     ids, cols, labels = judged.measured_rows(store, key, keep)

@@ -6,16 +6,13 @@ nobody named: the worst of many is bad by chance alone (`score.slices`).
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import orjson
 
 from whileai_review.score.slices import FoundSlices, find_slices
-from whileai_review.store import NotFoundError, Store, open_store
-from whileai_review.work import pool
+from whileai_review.store import Store
 from whileai_review.work.certificates import first_field
-from whileai_review.work.measuring import CELLS, measured_as, stored_cells
+from whileai_review.work.measuring import CELLS, Key, kept_beside, measured_as, stored_cells
 
 FEWEST, MOST = 2, 50
 """Values of a field that is searched."""
@@ -26,8 +23,6 @@ UNWEIGHTED = (
     "labels were drawn with unequal chances: these are counts and shares of the labelled rows, not "
     "weighted for the run; a slice named in advance has weighted ones"
 )
-
-Key = tuple[int, int, str, str]
 
 
 def found_slices(
@@ -56,31 +51,11 @@ def found_slices(
         No such run, grader, gold or criterion.
     """
     key = measured_as(store, run, grader, gold, criterion)
-    stored_cells(store, key)
-    revision = _cells_revision(store, key)
-    kept = _kept(store, key)
-    if kept is None or kept["revision"] != revision:
-        if store.run(key[0])["n_rows"] > pool.ROWS:
-            pool.run(compute, str(store.path), revision, key)
-        else:
-            _compute(store, key, revision)
-        kept = _kept(store, key)
-        if kept is None:
-            raise NotFoundError("The run was deleted while its slices were searched.")
-    return FoundSlices(orjson.loads(kept["body"]))
+    return FoundSlices(kept_beside(store, KIND, key, search))
 
 
-def compute(path: str, revision: str, key: Key) -> None:
-    """Search and keep the report, in the pool."""
-    gc.disable()  # no cycles here, and looking for them among the rows costs a third
-    try:
-        with open_store(path, create=False) as store:
-            _compute(store, key, revision)
-    finally:
-        gc.enable()
-
-
-def _compute(store: Store, key: Key, revision: str) -> None:
+def search(store: Store, key: Key, revision: str) -> None:
+    """Search the slices of a run and keep the report."""
     run_id, grader_id, gold, criterion = key
     found = store.run(run_id)
     names = [
@@ -112,16 +87,3 @@ def _compute(store: Store, key: Key, revision: str) -> None:
     if weights is not None and orjson.loads(weights["body"]) is not None:
         report["warnings"].append(UNWEIGHTED)
     store.put_report(run_id, KIND, grader_id, gold, criterion, revision, orjson.dumps(report))
-
-
-def _kept(store: Store, key: Key) -> dict | None:
-    run_id, grader_id, gold, criterion = key
-    return store.report(run_id, KIND, grader_id, gold, criterion)
-
-
-def _cells_revision(store: Store, key: Key) -> str:
-    run_id, grader_id, gold, criterion = key
-    cells = store.report(run_id, "cells", grader_id, gold, criterion)
-    if cells is None:
-        raise NotFoundError("The run was deleted while its slices were searched.")
-    return cells["revision"]

@@ -20,9 +20,9 @@ from whileai_review.score.thresholds import (
     score_words,
     thresholds_from_columns,
 )
-from whileai_review.store import NotFoundError, RefusedError, Store, open_store
-from whileai_review.work import judged, pool
-from whileai_review.work.measuring import measured_as, stored_cells
+from whileai_review.store import RefusedError, Store
+from whileai_review.work import judged
+from whileai_review.work.measuring import Key, kept_beside, measured_as
 
 REPORT = "thresholds"
 
@@ -30,8 +30,6 @@ UNWEIGHTED = (
     "labels were drawn with unequal chances: these shares are of the labelled rows, not weighted "
     "for the run"
 )
-
-Key = tuple[int, int, str, str]
 
 
 def score_thresholds(
@@ -60,21 +58,8 @@ def score_thresholds(
         No such run, grader, gold or criterion.
     """
     key = measured_as(store, run, grader, gold, criterion)
-    stored_cells(store, key)
     run_id, grader_id, gold_name, criterion = key
-    cells = store.report(run_id, "cells", grader_id, gold_name, criterion)
-    if cells is None:
-        raise NotFoundError("The run was deleted while it was measured.")
-    kept = store.report(run_id, REPORT, grader_id, gold_name, criterion)
-    if kept is None or kept["revision"] != cells["revision"]:
-        if store.run(run_id)["n_rows"] > pool.ROWS:
-            pool.run(compute, str(store.path), cells["revision"], key)
-        else:
-            _compute(store, key, cells["revision"])
-        kept = store.report(run_id, REPORT, grader_id, gold_name, criterion)
-        if kept is None:
-            raise NotFoundError("The run was deleted while it was measured.")
-    report = ThresholdReport(orjson.loads(kept["body"]))
+    report = ThresholdReport(kept_beside(store, REPORT, key, measure))
     lines = {g["id"]: g for g in store.run(run_id)["graders"]}
     report |= {
         "grader": lines[grader_id]["name"] if grader_id in lines else None,
@@ -206,13 +191,8 @@ def scores_of(columns: TrustColumns) -> np.ndarray:
     return np.where(columns.judge == NO_VERDICT, columns.fraction, columns.judge).astype(float)
 
 
-def compute(path: str, revision: str, key: Key) -> None:
-    """Measure and keep the report, in the pool."""
-    with open_store(path, create=False) as store:
-        _compute(store, key, revision)
-
-
-def _compute(store: Store, key: Key, revision: str) -> None:
+def measure(store: Store, key: Key, revision: str) -> None:
+    """Measure a judge's score at every threshold and keep the report."""
     run_id, grader_id, gold, criterion = key
     ids, cols, _ = judged.measured_rows(store, key, keep=False)
     shown = store.shown_rows(run_id, grader_id)
