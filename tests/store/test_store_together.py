@@ -382,3 +382,28 @@ def test_verdicts_of_a_killed_process_are_swept(fresh_db, make):
     assert fresh_db.sweep() == 1
     with fresh_db._connections.read() as conn:
         assert conn.execute("SELECT count(*) FROM scores").fetchone()[0] == 20
+
+
+def test_opening_the_file_a_second_time_lets_go_of_no_lock(tmp_path):
+    """sqlite.org/howtocorrupt.html 2.2: whoever closes the file beside SQLite drops its locks.
+
+    Then another program that closes the file takes itself for the last one, removes the log, and
+    all that is written from here on is lost.
+    """
+    path = tmp_path / "review.db"
+    with open_store(path) as store:
+        store.add_person("Ana")
+        with open_store(path):  # as a page of the whole row or a measurement does
+            pass
+        program = (
+            "import sys; from whileai_review.store import open_store\n"
+            "with open_store(sys.argv[1]) as store:\n"
+            "    store.add_person(sys.argv[2]); print(store.people())"
+        )
+        subprocess.run([sys.executable, "-c", program, path, "Bo"], check=True)
+        store.add_person("Cy")
+        assert sorted(store.people()) == ["Ana", "Bo", "Cy"]
+        seen = subprocess.run(
+            [sys.executable, "-c", program, path, "Di"], check=True, capture_output=True, text=True
+        )
+    assert all(repr(name) in seen.stdout for name in ("Ana", "Bo", "Cy", "Di"))

@@ -40,6 +40,23 @@ CACHE_KIB = 64 * 1024
 """Page cache of a connection."""
 
 
+_OPEN: dict[tuple[int, int], int] = {}
+"""Device and inode of each file that this process has open -> how many stores have it."""
+
+OPENING = threading.RLock()
+"""Held while a file is looked at and opened: the two must not cross with another opening."""
+
+
+def is_open(path: Path | str) -> bool:
+    """Whether this process has a store of this file open.
+
+    Such a file must not be opened and closed beside SQLite: the system then drops all locks that
+    the process holds on it (sqlite.org/howtocorrupt.html, 2.2), the next program that closes the
+    file takes itself for the last one and removes the log, and what is written goes nowhere.
+    """
+    return _OPEN.get(_file_id(str(path)) or (0, 0), 0) > 0
+
+
 class Connections:
     """A small pool of open connections to one file.
 
@@ -54,7 +71,15 @@ class Connections:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._file: tuple[int, int] | None = None
+        self._held: tuple[int, int] | None = None
         self.closed = False
+
+    def hold(self) -> None:
+        """Let :func:`is_open` know that this process has the file open, until `close`."""
+        with OPENING:
+            self._held = _file_id(self.path)
+            if self._held is not None:
+                _OPEN[self._held] = _OPEN.get(self._held, 0) + 1
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -106,9 +131,15 @@ class Connections:
     def close(self) -> None:
         """Close every connection; the last one to close folds the write-ahead log in."""
         self.closed = True
-        with self._lock:
-            while self._all:
-                self._all.pop().close()
+        with OPENING:
+            with self._lock:
+                while self._all:
+                    self._all.pop().close()
+            held, self._held = self._held, None
+            if held is not None:
+                _OPEN[held] -= 1
+                if not _OPEN[held]:
+                    del _OPEN[held]
 
     @contextmanager
     def _lend(self) -> Iterator[sqlite3.Connection]:

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connection import Connections, connect, explain, patiently
+from .connection import OPENING, Connections, connect, explain, is_open, patiently
 from .errors import NewerStoreError, NotOursError
 
 if TYPE_CHECKING:
@@ -333,11 +333,14 @@ def prepare(path: Path, connections: Connections) -> None:
     import sqlite3
 
     try:
-        _check_header(path)
-        with closing(connect(str(path))) as conn:
-            done = _check(conn, path)
-            if conn.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                patiently(lambda: conn.execute("PRAGMA journal_mode=WAL").fetchone())
+        with OPENING:
+            if not is_open(path):
+                _check_header(path)
+            with closing(connect(str(path))) as conn:
+                done = _check(conn, path)
+                if conn.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    patiently(lambda: conn.execute("PRAGMA journal_mode=WAL").fetchone())
+                connections.hold()
     except sqlite3.Error as error:
         raise explain(error, str(path)) from error
     if done < len(STEPS):
