@@ -122,6 +122,14 @@ def test_a_run_without_notes_says_where_they_are_written(store):
     assert "Read disagreements" in said
 
 
+def test_rows_that_were_reviewed_without_a_note_do_not_say_that_every_note_has_a_code(store, ids):
+    store.add_label(ids[0], "ben", "fail", "n1")
+    said = words(codes_page())
+    assert "1 row reviewed · no note yet" in said
+    assert "Nobody has written a note on a row of this run." in said
+    assert "every note" not in said and "filter out" not in said
+
+
 def test_ticked_notes_get_a_code_and_the_counts_beside_them_follow(store, ids, notes):
     offer(store, "never calls")
     at = codes_page()

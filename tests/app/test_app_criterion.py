@@ -92,6 +92,27 @@ def test_after_the_last_answer_trust_and_queue_are_one_press_away_on_that_criter
     assert not any(b.key == "wr_measure_criterion" for b in page("label", queue=queue["id"]).button)
 
 
+def test_peoples_labels_beside_a_rules_are_what_trust_shows_after_the_last_answer(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "demo.db"
+    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
+    with open_store(path) as store:
+        mapping = Mapping({"reward": "reward", "gold_reward": "gold_reward"})
+        origins = {"gold_reward": {"kind": "program", "annotator": "rule:recipe"}}
+        work.load_file(store, RECIPE, mapping=mapping, origins=origins, name="recipe", grader="j")
+        queue = work.draw_queue(store, 1, "random", 12)
+        answer_all(store, queue)
+        assert "n=221 rows" in words(page("trust", run=1))
+        at = page("label", queue=queue["id"])
+        assert "Trust rests on a rule’s labels now" in words(at)
+        at.button(key="wr_measure_people").click().run()
+        assert store.run(1)["gold"] == "human"
+        assert "labels by people" in words(page("trust", run=1))
+        again = page("label", queue=queue["id"])
+        assert not any(b.key == "wr_measure_people" for b in again.button)
+
+
 def test_trust_and_queue_of_a_criterion_without_a_label_or_a_verdict_name_it(store):
     store.choose(1, criterion="action")
     for name in ("trust", "queue"):

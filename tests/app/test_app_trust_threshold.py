@@ -127,3 +127,10 @@ def test_who_is_not_known_gives_a_name(put):
 def test_odd_labels_and_scores_are_said(put, pairs, labelled, said):
     put(pairs, labelled)
     assert said in words(page(threshold="nonsense"))
+
+
+def test_without_a_label_nothing_is_said_of_labelled_rows(put):
+    put(CLEAR, labelled=False)
+    said = words(page())
+    assert "help gives scores from 1 to 5." in said
+    assert "labelled rows are left out" not in said

@@ -61,6 +61,8 @@ def test_the_verdict_is_set_with_the_last_planned_label_and_never_again(store, r
     (line,) = report["verdict_lines"]
     assert line.startswith("Verdict of ") and "PASSES. Agrees 100% [94, 100]" in line
     assert line.endswith("(60 labels, 60 tasks), no look before it.")
+    (hidden,) = work.verdict_lines(report, figures=False)
+    assert "PASSES (60 labels, 60 tasks), no look" in hidden
     # Somebody changes their mind: the number moves, the verdict stands, both are said.
     label(queue, order[:40], agree=False, change=True)
     later = measured(store, run)

@@ -45,6 +45,8 @@ class Shown(NamedTuple):
     reasons: bool
     items: list[dict]
     """The notes of the list, as `Store.notes` has them."""
+    n_notes: int
+    """Notes of the run, in this list or not."""
 
 
 def show_top(store: Store, picked: Picked, found: Mapping[str, Any]) -> None:
@@ -83,6 +85,8 @@ def headline(found: Mapping[str, Any]) -> str:
 
 def grey_line(found: Mapping[str, Any]) -> str:
     """Return the grey line: rows reviewed, and what waits for a code."""
+    if not found["n_notes"]:
+        return f"{plural(found['n_reviewed'], 'row')} reviewed · no note yet"
     waits = f"{plural(found['n_open'], 'note')} without a code"
     return f"{plural(found['n_reviewed'], 'row')} reviewed · {waits if found['n_open'] else 'every note has a code'}"
 
@@ -108,7 +112,7 @@ def show_filters(store: Store, picked: Picked, found: Mapping[str, Any]) -> Show
     reasons = chosen == REASONS
     wanted = code if code is not None else NO_CODE if chosen == NO_CODE else None
     items = cache.note_list(store, run_id, reasons, wanted, text or None, field, value)
-    return Shown(code, reasons, items)
+    return Shown(code, reasons, items, found["n_notes"])
 
 
 def show_notes(store: Store, picked: Picked, shown: Shown) -> None:
@@ -118,7 +122,13 @@ def show_notes(store: Store, picked: Picked, shown: Shown) -> None:
     if said:
         (quiet if said[0] else warn)(said[1])
     if not shown.items:
-        quiet("No note is in this list. Take a filter out.")
+        if shown.n_notes:
+            quiet("No note is in this list. Take a filter out.")
+        else:
+            quiet(
+                "Nobody has written a note on a row of this run. N writes one while a row is "
+                "labelled or read; “reviewed rows without a note” lists the others."
+            )
         return
     pages = -(-len(shown.items) // PAGE_NOTES)
     page = min(max(1, number_param("page") or 1), pages)

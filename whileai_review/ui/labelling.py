@@ -5,10 +5,11 @@ import streamlit as st
 from whileai_review.store import NotFoundError, Store, StoreError
 from whileai_review.ui.data import clock, quiet, warn
 from whileai_review.ui.keys import Press, label_bar, last_error, min_ms
+from whileai_review.ui.pickers import gold_words
 from whileai_review.ui.queues import how_words, on_criterion, open_queue
 from whileai_review.ui.text import cut, plain, visible
 from whileai_review.ui.transcript import show_record
-from whileai_review.work import answer, review_result, trust
+from whileai_review.work import answer, review_result, settings, trust
 from whileai_review.work.headlines import reread_words, review_words
 
 PACE_FROM = 5
@@ -85,6 +86,14 @@ def _show_done(store: Store, queue: dict, progress: dict, annotator: str) -> Non
         if st.button(f"See what they say of the {of} on “{short}”", key="wr_measure_criterion"):
             store.choose(run_id, criterion=criterion, by=annotator)
             st.switch_page("pages/trust.py", query_params=run)
+        return
+    gold = settings(store, run_id)[2]
+    if queue["purpose"] == "label" and gold not in (None, "human"):
+        # Beside a rule's or a file's gold these labels are a gold of their own.
+        if st.button(f"See what they say of the {of}", key="wr_measure_people"):
+            store.choose(run_id, gold="human", by=annotator)
+            st.switch_page("pages/trust.py", query_params=run)
+        quiet(f"Trust rests on {gold_words(gold)} now: this makes it rest on people’s.")
         return
     st.page_link(
         "pages/trust.py",

@@ -140,9 +140,13 @@ def _show_reading(report: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     skipped = report["skipped"]
     words = (
         f"{visible(found['grader'])} gives scores from {score_words(found['low'])} to "
-        f"{score_words(found['high'])}. Without a threshold {count(skipped['fractional'])} of "
-        f"{plural(skipped['n_gold'], 'labelled row')} are left out below as fractional."
+        f"{score_words(found['high'])}."
     )
+    if skipped["n_gold"]:
+        words += (
+            f" Without a threshold {count(skipped['fractional'])} of "
+            f"{plural(skipped['n_gold'], 'labelled row')} are left out below as fractional."
+        )
     if found["high"] is not None and found["high"] > 1 and skipped["n_used"]:
         words += (
             f" {plural(skipped['n_used'], 'row')} with a score of exactly 0 or 1 were read as "

@@ -253,7 +253,7 @@ def show_person_against_rule(store: Store, report: Mapping[str, Any]) -> None:
     st.markdown("##### People against the rule")
     quiet(
         f"{plural(both['n'], 'row')} labelled by both, {count(len(both['differ']))} differ. "
-        "The verdict above rests on the picked gold alone."
+        "The verdict above rests on the gold chosen above alone."
     )
     table = two_by_two(
         both["table"], ("person: pass", "person: fail"), ("rule: pass", "rule: fail")

@@ -192,9 +192,9 @@ def _more(here: Mapping[str, Any], name: str, short: bool = False) -> str:
 
 
 def _verdict_words(verdict: Mapping[str, Any], figures: bool) -> str:
-    said = f"{WORDS[verdict['state']]}. "
+    said = f"{WORDS[verdict['state']]} "
     if figures:
-        said += verdict["headline"].rstrip(".") + " "
+        said = f"{WORDS[verdict['state']]}. {verdict['headline'].rstrip('.')} "
     n, tasks = plural(verdict["n"], "label"), plural(verdict["n_tasks"], "task")
     looked = "no look before it" if not verdict["n_looks"] else _times(verdict["n_looks"]).lower()
     return (
