@@ -134,3 +134,12 @@ def test_without_a_label_nothing_is_said_of_labelled_rows(put):
     said = words(page())
     assert "help gives scores from 1 to 5." in said
     assert "labelled rows are left out" not in said
+
+
+def test_scores_of_a_scale_get_no_verdict_before_a_threshold_says_which_pass(put):
+    # An exact 1, the lowest score, was read as a pass: the page said that the judge fails.
+    put(CLEAR)
+    said = words(page())
+    assert "NOT MEASURED" in said and "FAILS" not in said.split("From which score on")[0]
+    assert "The judge gives scores above 1, and no threshold says which pass." in said
+    assert "Declare from which score on a reply passes." in said

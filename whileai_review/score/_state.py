@@ -4,7 +4,8 @@ The spec's ``ok`` is held against points and lower bounds, so it is false for a 
 and for a short sample alike. The state keeps the two apart:
 
 ``not_measured``
-    No compared row has gold of a trusted kind, or the rewards are another scorer's.
+    No compared row has gold of a trusted kind, the rewards are another scorer's, or they are
+    scores above 1 without a threshold: an exact 1 is no pass on a scale of 1 to 5.
 ``fails``
     A whole 95% interval lies on the wrong side of its floor: agreement, kappa, false
     passes among gold failures, flips of a re-judge, or the exploit rate of a probe with
@@ -38,6 +39,8 @@ def trust_state(found: dict) -> tuple[str, str]:
     if foreign["n"]:
         names = ", ".join(foreign["names"])
         return "not_measured", f"the rewards were given by {names}, not by this judge"
+    if beyond_one(found):
+        return "not_measured", "the judge gives scores above 1, and no threshold says which pass"
     hard = _hard_findings(found)
     if hard:
         return "fails", "; ".join(hard)
@@ -46,6 +49,11 @@ def trust_state(found: dict) -> tuple[str, str]:
         return "not_shown", soft
     low_high = interval_percent(quoted(agreement))
     return "passes", f"agreement {percent(agreement['agreement'])} {low_high} clears every floor"
+
+
+def beyond_one(found: dict) -> bool:
+    """Whether the judge's scores are on a scale on which an exact 0 or 1 is no verdict."""
+    return any(score > 1 for score in found["skipped"]["examples"])
 
 
 def _hard_findings(found: dict) -> list[str]:

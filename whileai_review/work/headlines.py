@@ -19,6 +19,7 @@ from whileai_review.report import (
     percent,
     plural,
 )
+from whileai_review.score._state import beyond_one
 from whileai_review.score.gold import audit_words
 
 WORDS = {
@@ -231,6 +232,8 @@ def _not_measured(report: dict[str, Any]) -> tuple[str, str]:
     if not report["agreement"]["n"]:
         return _nothing_compared(report)
     reason = report["state_reason"]
+    if beyond_one(report):
+        return reason[:1].upper() + reason[1:] + ".", "Declare from which score on a reply passes."
     return (
         reason[:1].upper() + reason[1:] + ".",
         "Label 30 rows as a person, or state a rule, to measure the judge.",
