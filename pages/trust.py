@@ -16,6 +16,7 @@ from whileai_review.ui.data import page_of_store
 from whileai_review.ui.headline import show_headline
 from whileai_review.ui.pickers import pick
 from whileai_review.ui.tables import inject_css
+from whileai_review.work.headlines import has_figures
 
 inject_css()
 with page_of_store() as store:
@@ -31,7 +32,7 @@ with page_of_store() as store:
     if not hidden:
         trust_export.show_export(store, picked, report)
         trust_threshold.show_threshold(store, picked, report)
-    if not hidden and report["agreement"]["n"]:
+    if not hidden and has_figures(report):
         left, right = st.columns([11, 9], gap="large")
         with right:
             view.show_checks_of(report)

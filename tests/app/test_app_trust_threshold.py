@@ -1,6 +1,7 @@
 """A judge that gives scores on the Trust page: thresholds, and declaring one."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from whileai_review import load, work
 from whileai_review.store import open_store
+from whileai_review.work.trust_report import trust_html
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -143,3 +145,7 @@ def test_scores_of_a_scale_get_no_verdict_before_a_threshold_says_which_pass(put
     assert "NOT MEASURED" in said and "FAILS" not in said.split("From which score on")[0]
     assert "The judge gives scores above 1, and no threshold says which pass." in said
     assert "Declare from which score on a reply passes." in said
+    assert "Catches failures" not in said and "How much of this run passes?" not in said
+    with open_store(os.environ["WHILEAI_REVIEW_DB"]) as store:
+        written = trust_html(store, 1)
+    assert "no threshold says which pass" in written and "Catches failures" not in written

@@ -145,7 +145,7 @@ def _show_reading(report: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     if skipped["n_gold"]:
         words += (
             f" Without a threshold {count(skipped['fractional'])} of "
-            f"{plural(skipped['n_gold'], 'labelled row')} are left out below as fractional."
+            f"{plural(skipped['n_gold'], 'labelled row')} are left out as fractional."
         )
     if found["high"] is not None and found["high"] > 1 and skipped["n_used"]:
         words += (

@@ -64,6 +64,11 @@ def trust_headline(report: dict[str, Any]) -> dict[str, str]:
     return {"state": state, "word": WORDS[state], "bold": bold, "grey": grey}
 
 
+def has_figures(report: Mapping[str, Any]) -> bool:
+    """Whether rows were compared, and what was read as a verdict is one."""
+    return bool(report["agreement"]["n"]) and not beyond_one(dict(report))
+
+
 def interim_words(plan: dict[str, Any]) -> str:
     """How far a planned queue is: "82 of 150 planned labels"."""
     return f"{count(plan['labelled'])} of {count(plan['planned'])} planned labels"

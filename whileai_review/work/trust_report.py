@@ -25,7 +25,7 @@ from whileai_review.shown import html_text, markdown_text, visible
 from whileai_review.store import Store, open_store
 from whileai_review.work import pool
 from whileai_review.work.certificates import certificate_of, first_field, issued, kept_certificate
-from whileai_review.work.headlines import weighting_lines
+from whileai_review.work.headlines import has_figures, weighting_lines
 from whileai_review.work.measuring import slices, trust
 from whileai_review.work.plans import looks_words
 
@@ -148,7 +148,7 @@ def trust_page(
         *map(_quiet, _plan_lines(report)),
         _coverage(report),
     ]
-    if report["agreement"]["n"]:
+    if has_figures(report):
         parts += [
             _head("Of what gold says, what did the judge say?"),
             svg.confusion_svg(report),
