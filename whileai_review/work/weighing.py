@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whileai_review.report import plural
-from whileai_review.score._columns import TrustColumns, codes
+from whileai_review.score._columns import TrustColumns
 from whileai_review.score.weighted import Weights, row_weights
 from whileai_review.store import Store, field_text
+from whileai_review.work.columns import column_of
 from whileai_review.work.gold import GoldLabels
 
 NO_VERDICT = "no verdict"
@@ -86,7 +87,7 @@ def weigh(
             chances.setdefault((how, labels.queues[row_id]), []).append(row_id)
         whole = True
     for key in strata:
-        strata[key] = _classes(store, run_id, ids, key)
+        strata[key] = _classes(store, run_id, key).astype(np.intp)
     base = np.ones(len(ids))
     for (how, queue_id), rows in chances.items():
         apart = np.array([1 / float(labels.chances[r] or 1) for r in rows])
@@ -137,13 +138,15 @@ def strata_of(
     return [words.get(verdicts[row_id], NO_VERDICT) for row_id in ids]
 
 
-def _classes(store: Store, run_id: int, ids: Sequence[int], key: tuple[Any, ...]) -> np.ndarray:
+def _classes(store: Store, run_id: int, key: tuple[Any, ...]) -> np.ndarray:
+    """The class of every row of a run by one way of drawing, as a number."""
     if key[0] == "verdict":
-        return codes(strata_of(store, run_id, ids, key[1], key[2], None))[1]
-    texts = strata_of(store, run_id, ids, None, "", key[1])
+        return column_of(store, run_id, "verdict", f"{key[1] or 0}/{key[2]}")["codes"]
+    column = column_of(store, run_id, "field", key[1])
     if key[0] == "group":
-        return np.array([text == key[2] for text in texts], dtype=np.intp)
-    return codes(texts)[1]
+        names = column["names"]
+        return column["codes"] == (names.index(key[2]) if key[2] in names else -1)
+    return column["codes"]
 
 
 def chance_of(weights: Weights) -> np.ndarray:
