@@ -156,6 +156,12 @@ def test_a_view_is_saved_opened_and_deleted(store):
     assert store.views() == []
 
 
+def test_views_that_stand_in_every_run(store):
+    at = rows_page(q="escalate")
+    button(at, "view_standing_cell=disagree").click().run()
+    assert asked(at) == {"cell": "disagree"} and "82 of 222 rows" in words(at)  # 58 + 24
+
+
 def test_a_second_view_of_one_name_says_what_it_replaces(store):
     store.save_view("mine", "cell=fn", "Bo")
     at = rows_page(cell="fp")

@@ -50,6 +50,16 @@ ONE = ("q", "cell", "verdict", "label", "flag", "cause", "task")
 PLACE = ("page", "row")
 """Where in the list one is: no part of a view, and gone when a filter changes."""
 
+STANDING = {
+    "Disagreements": "cell=disagree",
+    "False passes": "cell=fp",
+    "False alarms": "cell=fn",
+    "Not read yet": "flag=unread",
+    "With a note": "flag=note",
+    "Bad data": "flag=bad_data",
+}
+"""Views that are there in every run, by what their address asks for."""
+
 MOST_QUEUED = 5_000
 """Rows that one click puts on a queue."""
 
@@ -87,7 +97,7 @@ def show_filters(store: Store, picked: Picked) -> None:
         with st.popover("Add a filter", icon=":material/filter_list:"):
             _choices(store, picked)
         with st.popover("Views", icon=":material/bookmark:"):
-            _views(store)
+            _views(store, picked)
         st.checkbox(
             "Rollouts of a task together",
             value=param(TOGETHER) == "1",
@@ -310,10 +320,19 @@ def _query() -> str:
     return urlencode(kept)
 
 
-def _views(store: Store) -> None:
+def _views(store: Store, picked: Picked) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for name, query in STANDING.items():
+            if not query.startswith("cell=") or (picked.grader and picked.gold):
+                st.button(
+                    name,
+                    key=f"view_standing_{query}",
+                    type="tertiary",
+                    on_click=partial(_open_view, query),
+                )
     views = store.views()
     if not views:
-        quiet("No view yet. Filter the list, then give it a name.")
+        quiet("No view of your own yet. Filter the list, then give it a name.")
     for view in views:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
