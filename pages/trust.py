@@ -43,6 +43,7 @@ with page_of_store() as store:
         trust_slices.show_found_slices(store, report)
     if not hidden:
         trust_gold.show_gold(store, report)
-        view.show_person_against_rule(store, report)
+        if not trust_gold.audit_under_way(store, report):
+            view.show_person_against_rule(store, report)
         trust_certificate.show_certificate(store, report)
         view.show_the_rest(report)

@@ -99,6 +99,7 @@ def test_one_press_draws_the_audit_and_its_result_stands_beside_the_numbers(stor
     half = words(page())
     assert "under way, 20 of 30 rows read" in half and "Go on with the audit, 10 rows" in half
     assert "agree [" not in half.split("How far can this gold")[1].split("</p>")[0]
+    assert "People against the rule" not in half  # it would tell the auditor what the rule says
     for row_id in store.queue_row_ids(queue["id"])[-10:]:
         i = number(store.row(row_id)["row"])
         store.add_label(row_id, "Bo", person(i), f"l{row_id}", queue_id=queue["id"])
@@ -106,7 +107,7 @@ def test_one_press_draws_the_audit_and_its_result_stands_beside_the_numbers(stor
     agree = report["gold_audit"]["agree"]
     said = words(page())
     assert said.count(f"rogram gold audited: {agree} of 30 agree [") >= 4
-    assert "The program alone passed" in said
+    assert "The program alone passed" in said and "People against the rule" in said
     assert report["agreement"] == before
     assert store.run(store.run_id)["gold"] == "program"
 

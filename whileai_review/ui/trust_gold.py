@@ -30,11 +30,24 @@ def show_gold(store: Store, report: Mapping[str, Any]) -> None:
         _show_unclear(report, unclear)
 
 
-def _show_audit(store: Store, report: Mapping[str, Any], audit: Mapping[str, Any]) -> None:
-    words = _sentence(audit_words(audit))
+def audit_under_way(store: Store, report: Mapping[str, Any]) -> bool:
+    """Whether rows of an audit are still to be answered: till then nothing compares the two."""
+    audit = report["gold_audit"]
+    return bool(audit) and _left(store, report, audit)[1] > 0
+
+
+def _left(
+    store: Store, report: Mapping[str, Any], audit: Mapping[str, Any]
+) -> tuple[list[dict], int]:
+    """The audits that were drawn, and how many rows are left of them."""
     # A queue that was drawn and not begun is not in the report yet.
     drawn = store.audits(report["run_id"], report["gold"], report["criterion"])
-    left = sum(queue["n"] for queue in drawn) - audit["answered"]
+    return drawn, sum(queue["n"] for queue in drawn) - audit["answered"]
+
+
+def _show_audit(store: Store, report: Mapping[str, Any], audit: Mapping[str, Any]) -> None:
+    words = _sentence(audit_words(audit))
+    drawn, left = _left(store, report, audit)
     if not audit["planned"]:
         words += (
             " Its labels are a program’s: a person who labels some of these rows blind shows how "
