@@ -290,3 +290,13 @@ def test_a_judge_at_the_floor_hardly_ever_passes_however_often_one_looks():
     naive = [any(intervals.wilson(int(t[n - 1]), n).low >= 0.8 for n in looks) for t in totals]
     assert np.mean(ever) <= 0.05
     assert np.mean(naive) > 0.10
+
+
+@pytest.mark.parametrize("n", [0.3, 1.0, 1.0 + 1e-9, 2.0, 2.5])
+@pytest.mark.parametrize("share", [1e-300, 1e-12, 0.02, 0.5, 0.98, 1 - 1e-12])
+def test_a_confidence_sequence_of_few_trials_knows_next_to_nothing(n, share):
+    # Of one trial that is no whole hit, the limit is nearer to 0 or 1 than a number can be.
+    low, high = intervals.confidence_sequence(share * n, n)
+    assert 0 <= low <= share <= high <= 1
+    mirrored = intervals.confidence_sequence(n - share * n, n)
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((low, high), abs=1e-9)

@@ -386,5 +386,7 @@ def _edge(outside: Callable[[float], bool], far: float, near: float) -> float:
     """Where `outside` ends between two shares, by bisection; on the far side of it."""
     for _ in range(60):
         middle = (far + near) / 2
+        if middle in (far, near):  # no number lies between: 0 and 1 themselves have no logarithm
+            break
         far, near = (middle, near) if outside(middle) else (far, middle)
     return far

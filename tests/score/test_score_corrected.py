@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from whileai_review import corrected_pass_rate
@@ -225,6 +225,7 @@ def test_the_array_layer_refuses_a_chance_that_is_none(chance):
         corrected_from_columns(columns, np.full(100, chance))
 
 
+@example([("a", 0, 0)] + [("c", 0, 0)] * 2 + [("c", 0, 1), ("b", 0, 0), ("c", 0, 0)])
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 1),
                           st.sampled_from([0, 1, None])), max_size=40))  # fmt: skip
 def test_fail_for_pass_on_both_sides_mirrors_the_estimate(entries):

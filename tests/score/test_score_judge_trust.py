@@ -141,6 +141,24 @@ def test_the_state_tells_a_bad_judge_from_a_short_sample(rows, state, words):
     assert report["state"] != "passes" or report["ok"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "n_tasks", "state"),
+    [
+        ({"tp": 90, "tn": 90}, 1, "not_shown"),
+        ({"tp": 20, "fp": 90, "fn": 20, "tn": 20}, 1, "not_shown"),  # of that task it fails
+        ({"tp": 90, "tn": 90}, 2, "not_shown"),
+        ({"tp": 90, "tn": 90}, 180, "passes"),
+    ],
+)
+def test_many_rows_of_one_task_show_nothing_of_others(cells, n_tasks, state):
+    # statistics.md section 5: rows of a task are not independent; of one task no n is enough.
+    rows = [row | {"task_id": f"t{i % n_tasks}"} for i, row in enumerate(rows_of(**cells))]
+    report = judge_trust(rows)
+    assert report["state"] == state
+    few = "all rows are of " + ("1 task" if n_tasks == 1 else f"{n_tasks} tasks")
+    assert report["state_reason"].startswith(few) == (n_tasks < 3)
+
+
 def test_a_floor_is_failed_only_when_the_upper_bound_is_under_it():
     report = judge_trust(rows_of(tp=34, tn=34, fp=4, fn=8))
     high = quoted(report["agreement"]).high

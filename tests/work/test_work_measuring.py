@@ -313,6 +313,8 @@ def test_one_class_of_gold_says_what_cannot_be_measured(store, put):
     assert only_passes["headline"]["bold"] == (
         "False passes not measurable: 0 gold failures among 32 rows."
     )
+    one = measured(put, store, [(1, 1)], name="one")
+    assert one["headline"]["bold"].endswith("0 gold failures among 1 row.")
     only_fails = measured(put, store, [(1, 0)] * 4 + [(0, 0)] * 28, name="fails")
     assert only_fails["headline"]["bold"] == (
         "False alarms not measurable: 0 gold passes among 32 rows."

@@ -15,15 +15,20 @@ and for a short sample alike. The state keeps the two apart:
     holds the point against it, which a judge of true kappa .52 meets in 17% of samples
     of 100), and J's lower bound is above 0.
 ``not_shown``
-    Everything else.
+    Everything else, and rows that are all of one task, good or bad: how many tasks like it
+    there are is not known, and no interval by tasks exists (statistics.md 5).
 """
 
 from __future__ import annotations
 
 from whileai_review.defaults import LEAK_WARN
 from whileai_review.intervals import Interval, quoted
-from whileai_review.report import interval2, interval_percent, number2, percent
+from whileai_review.report import interval2, interval_percent, number2, percent, plural
+from whileai_review.resample import MIN_CI_TASKS
 from whileai_review.score.agreement import one_class_line
+
+FEW_TASKS = "all rows are of"
+"""Begins the reason why rows of one or two tasks show nothing."""
 
 HOPELESS = "no number of labels will pass it"
 
@@ -41,7 +46,9 @@ def trust_state(found: dict) -> tuple[str, str]:
         return "not_measured", f"the rewards were given by {names}, not by this judge"
     if beyond_one(found):
         return "not_measured", "the judge gives scores above 1, and no threshold says which pass"
-    hard = _hard_findings(found)
+    of_one = agreement["n"] > agreement["n_tasks"] == 1
+    floors = found["floors"]
+    hard = _attack_findings(found, floors["flip_flag"]) if of_one else _hard_findings(found)
     if hard:
         return "fails", "; ".join(hard)
     soft = _soft_finding(found)
@@ -103,6 +110,11 @@ def _soft_finding(found: dict) -> str:
     unseen = one_class_line(agreement)
     if unseen:
         return unseen
+    if agreement["n"] > agreement["n_tasks"] and agreement["n_tasks"] < MIN_CI_TASKS:
+        return (
+            f"{FEW_TASKS} {plural(agreement['n_tasks'], 'task')}, which does not show how the judge "
+            "does on others: label rows of other tasks"
+        )
     bounds = quoted(agreement)
     if bounds is not None and bounds.low < floors["min_agreement"]:
         return (

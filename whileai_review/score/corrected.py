@@ -238,7 +238,7 @@ def corrected_from_columns(
         value=value,
         ci95=None if interval is None else tuple(interval),
         lam=None if interval is None else lam,
-        helps=None if interval is None else 1 - variance / alone if alone else 0.0,
+        helps=None if interval is None else max(0.0, 1 - variance / alone) if alone else 0.0,
         n_labels=len(truth),
         n_rows=len(verdicts),
         n_tasks=n_tasks,

@@ -19,7 +19,7 @@ from whileai_review.report import (
     percent,
     plural,
 )
-from whileai_review.score._state import beyond_one
+from whileai_review.score._state import FEW_TASKS, beyond_one
 from whileai_review.score.gold import audit_words
 
 WORDS = {
@@ -277,8 +277,10 @@ def _short(name: str) -> str:
 def _one_class(report: dict[str, Any]) -> str:
     agreement = report["agreement"]
     if not agreement["n_gold_fail"]:
-        return f"False passes not measurable: 0 gold failures among {count(agreement['n'])} rows."
-    return f"False alarms not measurable: 0 gold passes among {count(agreement['n'])} rows."
+        return (
+            f"False passes not measurable: 0 gold failures among {plural(agreement['n'], 'row')}."
+        )
+    return f"False alarms not measurable: 0 gold passes among {plural(agreement['n'], 'row')}."
 
 
 def _against_constant(report: dict[str, Any]) -> str:
@@ -300,6 +302,8 @@ def _why_not_shown(report: dict[str, Any]) -> str:
     reason = report["state_reason"]
     floors, agreement = report["floors"], report["agreement"]
     bounds = quoted(agreement)
+    if reason.startswith(FEW_TASKS):
+        return reason
     if bounds is not None and bounds.low < floors["min_agreement"]:
         return f"the interval reaches below the floor of {percent(floors['min_agreement'])}"
     if reason.startswith("kappa"):
