@@ -66,9 +66,9 @@ MOST_QUEUED = 5_000
 TOGETHER = "together"
 FIRST_SEARCH = "Every row is read once to make this run searchable; later searches take no time"
 SEARCH_HELP = (
-    "Finds rows in which all words stand, in any order; a word finds what begins with it. "
-    "“words in quotes” stand as they are, -word must not be there, reply:word looks in one place "
-    "(ask, reply, calls, reason, note)."
+    "Finds rows in which all words stand, in any order, and rows with one note in which all of them "
+    "stand; a word finds what begins with it. “words in quotes” stand as they are, -word must not "
+    "be there, reply:word looks in one place (ask, reply, calls, reason, note)."
 )
 
 
