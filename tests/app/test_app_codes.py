@@ -4,20 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import open_page
 
 from whileai_review import work
 from whileai_review.store import open_store
 
 ROOT = Path(__file__).parent.parent.parent
 EVIL = "![t](http://127.0.0.1:9/t.png) <img src=x onerror=alert(1)> $x$ :smile: **b** 😀"
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 @pytest.fixture
@@ -56,14 +49,7 @@ def notes(store, ids):
 
 
 def codes_page(**params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = str(value)
-    at.switch_page("pages/codes.py").run()
-    assert not at.exception, at.exception
-    return at
+    return open_page("codes", **params)
 
 
 def words(at):

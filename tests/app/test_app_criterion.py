@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import open_page
 
 from whileai_review import work
 from whileai_review.load import Mapping
@@ -24,14 +24,7 @@ def store(tmp_path, monkeypatch):
 
 
 def page(name, **params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = str(value)
-    at.switch_page(f"pages/{name}.py").run()
-    assert not at.exception, at.exception
-    return at
+    return open_page(name, **params)
 
 
 def words(at):

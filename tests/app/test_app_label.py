@@ -16,13 +16,6 @@ APP = str(Path(__file__).parent.parent.parent / "app.py")
 
 
 @pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
-
-
-@pytest.fixture
 def store(db, tmp_path):
     """Three rows of a judge who passed all, with a name and a model that must not be seen."""
     rows = [

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
@@ -12,13 +12,6 @@ from whileai_review.store import open_store
 ROOT = Path(__file__).parent.parent.parent
 MAPPING = load.Mapping({"reward": "reward", "gold_reward": "gold_reward"})
 PROGRAM = {"gold_reward": {"kind": "program", "annotator": "rule:recipe"}}
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 @pytest.fixture
@@ -30,14 +23,7 @@ def store(db):
 
 
 def queue_page(**params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = str(value)
-    at.switch_page("pages/queue.py").run()
-    assert not at.exception, at.exception
-    return at
+    return open_page("queue", **params)
 
 
 def words(at):

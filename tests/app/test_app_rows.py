@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
@@ -25,14 +25,7 @@ def store(tmp_path, monkeypatch):
 
 
 def rows_page(**params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = value
-    at.switch_page("pages/rows.py").run()
-    assert not at.exception, at.exception
-    return at
+    return open_page("rows", **params)
 
 
 def words(at):

@@ -12,13 +12,6 @@ from whileai_review.store import open_store
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
-
-
 def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

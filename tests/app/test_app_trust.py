@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import html, open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
@@ -19,13 +19,6 @@ MAPPING = load.Mapping(
     }
 )
 PROGRAM = {"kind": "program", "annotator": "rule:recipe"}
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 def write(tmp_path, rows, name="run.jsonl"):
@@ -58,19 +51,7 @@ def rows(n, judge=lambda i: 1, gold=lambda i: 1, **more):
 
 
 def page(name="trust", **params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = value
-    at.switch_page(f"pages/{name}.py").run()
-    assert not at.exception, at.exception
-    return at
-
-
-def html(at):
-    """What stands in st.html blocks."""
-    return " ".join(block.proto.body for block in at.get("html"))
+    return open_page(name, **params)
 
 
 def words(at):

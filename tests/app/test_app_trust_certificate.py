@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import html, open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
@@ -13,13 +12,6 @@ ROOT = Path(__file__).parent.parent.parent
 MAPPING = load.Mapping({"reward": "reward", "gold_reward": "gold_reward"})
 GOOD = [(1, 1)] * 60 + [(0, 0)] * 60
 BAD = [(1, 1)] * 60 + [(1, 0)] * 40 + [(0, 1)] * 20 + [(0, 0)] * 10
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 def load_run(db, name, pairs, grader="rubric_judge"):
@@ -38,17 +30,7 @@ def load_run(db, name, pairs, grader="rubric_judge"):
 
 
 def page(run):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Lea"
-    at.run()
-    at.query_params["run"] = str(run)
-    at.switch_page("pages/trust.py").run()
-    assert not at.exception, at.exception
-    return at
-
-
-def html(at):
-    return " ".join(block.proto.body for block in at.get("html"))
+    return open_page("trust", "Lea", run=run)
 
 
 def press(at, label):

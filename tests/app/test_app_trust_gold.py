@@ -14,13 +14,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
-
-
-@pytest.fixture
 def store(db, tmp_path):
     """120 rows of a judge that passes 80; gold is a column of a program, wrong on every ninth."""
     rows = [

@@ -4,19 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import html, open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 def load_run(db, tmp_path, n_tasks=120, gold=None):
@@ -58,18 +51,7 @@ def begin(db, tmp_path, n=40, done=20, wrong=(3, 7), by="ben"):
 
 
 def page(name="trust", **params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = "Ana"  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = value
-    at.switch_page(f"pages/{name}.py").run()
-    assert not at.exception, at.exception
-    return at
-
-
-def html(at):
-    return " ".join(block.proto.body for block in at.get("html"))
+    return open_page(name, **params)
 
 
 def button(at, start):

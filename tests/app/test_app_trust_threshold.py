@@ -5,20 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import open_page
 
 from whileai_review import load, work
 from whileai_review.store import open_store
 from whileai_review.work.trust_report import trust_html
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture
-def db(tmp_path, monkeypatch):
-    path = tmp_path / "review.db"
-    monkeypatch.setenv("WHILEAI_REVIEW_DB", str(path))
-    return path
 
 
 @pytest.fixture
@@ -43,14 +36,7 @@ def put(db, tmp_path):
 
 
 def page(person="Ana", **params):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.session_state["annotator"] = person  # AppTest has no cookies
-    at.run()
-    for key, value in params.items():
-        at.query_params[key] = value
-    at.switch_page("pages/trust.py").run()
-    assert not at.exception, at.exception
-    return at
+    return open_page("trust", person, **params)
 
 
 def words(at):
